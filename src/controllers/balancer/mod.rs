@@ -1,0 +1,2 @@
+//! The Balancer controller: balancerd in front of an environment.
+pub mod build;

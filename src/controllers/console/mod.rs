@@ -1,0 +1,2 @@
+//! The Console controller: the web console of an environment.
+pub mod build;
