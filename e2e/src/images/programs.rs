@@ -1,0 +1,76 @@
+//! Building the Rust programs that go into images: static ones, so that an image needs nothing else.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cache::{Cache, repository};
+use crate::clock::Stopwatch;
+use crate::progress;
+
+/// A program of this workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// The operator.
+    Operator,
+    /// The stand-ins for environmentd and its companions, all in one.
+    Standins,
+}
+
+// === impl Program ===
+
+impl Program {
+    /// The name of its package and of its binary.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "orchestratord",
+            Self::Standins => "standins",
+        }
+    }
+}
+
+/// Builds the operator without optimisation, as `cargo test` does: in seconds, for attempts at the level `api`.
+pub(crate) fn build_for_development(cache: &Cache) -> Result<PathBuf> {
+    let folder = cache.cargo_target();
+    let name = Program::Operator.name();
+    cargo_build(
+        Command::new("cargo")
+            .args(["build", "--quiet", "--package", name])
+            .env("CARGO_TARGET_DIR", &folder),
+        name,
+    )?;
+    Ok(folder.join("debug").join(name))
+}
+
+/// Builds a program and says where it is. glibc is linked statically; naming the target keeps that flag away from procedural macros and build scripts.
+pub(crate) fn build(cache: &Cache, program: Program) -> Result<PathBuf> {
+    let watch = Stopwatch::start();
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let folder = cache.cargo_target();
+    let name = program.name();
+    cargo_build(
+        Command::new("cargo")
+            .args(["build", "--quiet", "--release", "--package", name, "--target", &target])
+            .env("CARGO_TARGET_DIR", &folder)
+            .env("RUSTFLAGS", "-C target-feature=+crt-static")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS"),
+        name,
+    )?;
+    if watch.elapsed().as_secs() > 2 {
+        progress::line(&format!(
+            "         built {} in {}",
+            program.name(),
+            progress::seconds(watch.elapsed())
+        ));
+    }
+    Ok(folder.join(target).join("release").join(program.name()))
+}
+
+fn cargo_build(cargo: &mut Command, name: &str) -> Result<()> {
+    let status = cargo.current_dir(repository()).status().context("starting cargo")?;
+    if !status.success() {
+        bail!("building {name} failed ({status}): the compiler's messages stand above");
+    }
+    Ok(())
+}

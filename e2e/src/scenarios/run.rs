@@ -1,0 +1,139 @@
+//! Running scenarios: which ones, on which clusters, at the same time or one after the other.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use super::context::Context;
+use super::{Scenario, Sharing, all, artefacts};
+use crate::cache::Cache;
+use crate::cluster::{Cluster, Level, up};
+use crate::images::{self, Program};
+use crate::progress::line;
+
+/// How many scenarios run at the same time: each is a few processes that mostly wait.
+const AT_ONCE: usize = 4;
+
+/// The arguments of `cargo e2e test`.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Selection {
+    /// Only scenarios whose names contain this.
+    filter: Option<String>,
+    /// Only those of this level.
+    #[arg(long, value_enum)]
+    level: Option<Level>,
+    /// The filter is a whole name.
+    #[arg(long)]
+    exact: bool,
+    /// Only list them.
+    #[arg(long)]
+    list: bool,
+    /// Build the operator without optimisation: quicker, but only for the level `api`.
+    #[arg(long, conflicts_with = "level")]
+    dev: bool,
+    /// How many run at the same time.
+    #[arg(long, value_name = "N")]
+    test_threads: Option<usize>,
+}
+
+// === impl Selection ===
+
+impl Selection {
+    /// All of a level.
+    pub(crate) fn of(level: Level) -> Self {
+        Self {
+            level: Some(level),
+            ..Self::default()
+        }
+    }
+
+    fn takes(&self, scenario: &Scenario) -> bool {
+        let level = if self.dev { Some(Level::Api) } else { self.level };
+        level.is_none_or(|level| scenario.level == level)
+            && self.filter.as_deref().is_none_or(|filter| {
+                if self.exact {
+                    scenario.name == filter
+                } else {
+                    scenario.name.contains(filter)
+                }
+            })
+    }
+}
+
+/// Runs the selected scenarios; starts the clusters they need and leaves them running.
+pub(crate) fn test(selection: &Selection, cache: &Cache) -> Result<ExitCode> {
+    let selected: Vec<Scenario> = all().into_iter().filter(|scenario| selection.takes(scenario)).collect();
+    if selection.list {
+        for scenario in &selected {
+            line(&format!("{}: {}", scenario.name, scenario.level));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if selected.is_empty() {
+        anyhow::bail!("no scenario of that name: `cargo e2e test --list` shows all");
+    }
+    let operator = if selection.dev {
+        images::build_for_development(cache)?
+    } else {
+        images::build(cache, Program::Operator)?
+    };
+    let mut failed = Vec::new();
+    for level in Level::ALL {
+        let of_level: Vec<Scenario> = selected
+            .iter()
+            .filter(|scenario| scenario.level == level)
+            .copied()
+            .collect();
+        if of_level.is_empty() {
+            continue;
+        }
+        let cluster = up::up(level, cache)?;
+        for sharing in [Sharing::Shared, Sharing::Alone] {
+            let threads = if sharing == Sharing::Shared {
+                selection.test_threads.unwrap_or(AT_ONCE)
+            } else {
+                1
+            };
+            let now: Vec<Scenario> = of_level
+                .iter()
+                .filter(|scenario| scenario.sharing == sharing)
+                .copied()
+                .collect();
+            if !now.is_empty() && !run_together(&now, threads, &cluster, &operator) {
+                failed.push(format!("{level}"));
+            }
+        }
+    }
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    line(&format!(
+        "scenarios of level {} failed; what each left is in {}",
+        failed.join(", "),
+        artefacts::root().display()
+    ));
+    Ok(ExitCode::FAILURE)
+}
+
+/// Hands some scenarios to `libtest-mimic`, which has filtered names, threads and output of `cargo test`.
+fn run_together(scenarios: &[Scenario], threads: usize, cluster: &Cluster, operator: &std::path::Path) -> bool {
+    let arguments = Arguments {
+        test_threads: Some(threads),
+        ..Arguments::default()
+    };
+    let cluster = Arc::new(cluster.clone());
+    let trials = scenarios
+        .iter()
+        .map(|scenario| {
+            let (scenario, cluster, operator) = (*scenario, Arc::clone(&cluster), operator.to_path_buf());
+            Trial::test(scenario.name, move || {
+                Context::run(scenario.name, scenario.limit, &cluster, &operator, scenario.body)
+                    .map_err(|error| Failed::from(format!("{error:#}")))
+            })
+        })
+        .collect();
+    !libtest_mimic::run(&arguments, trials).has_failed()
+}
