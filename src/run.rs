@@ -14,7 +14,7 @@ use tower::layer::util::Identity;
 use crate::{
     args::{Args, Config},
     clock::{Clock, Moment},
-    controllers::materialize,
+    controllers::{balancer, console, materialize},
     kubernetes::{
         client::{self, Bounds},
         retry::{self, Verdict},
@@ -182,8 +182,14 @@ fn leader_tasks(client: &FencedClient, config: &Arc<Config>, clock: &Clock, metr
     let gauge = metrics.clone();
     let needs_update = materialize::NeedsUpdate::new(move |resources| gauge.set_needs_update(resources));
     let observer = Some(metrics.reconcile_observer());
+    let balancer = balancer::run(client.clone(), config.clone(), clock.clone(), observer.clone());
+    let console = console::run(client.clone(), config.clone(), clock.clone(), observer.clone());
     let materialize = materialize::run(client.clone(), config.clone(), clock.clone(), needs_update, observer);
-    vec![("materialize", materialize.boxed())]
+    vec![
+        ("materialize", materialize.boxed()),
+        ("balancer", balancer.boxed()),
+        ("console", console.boxed()),
+    ]
 }
 
 /// An error with its causes, in one line.

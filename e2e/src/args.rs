@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Test(Selection),
     /// Show an environment's rollouts and the operator's fail-over on a cluster with two nodes, which is left running.
     Demo,
+    /// Measure what clusters cost on this machine.
+    Bench,
     /// Check everything that must be true before a change lands.
     Verify(Options),
     /// Forward a port of this machine's loopback into a cluster.

@@ -1,6 +1,7 @@
 //! `cargo e2e`: a real Kubernetes on one machine, and the scenarios that prove orchestratord on it (docs/local-cluster.md).
 
 mod args;
+mod bench;
 mod cache;
 mod clock;
 mod cluster;
@@ -8,9 +9,11 @@ mod command;
 mod demo;
 mod errors;
 mod images;
+mod installation;
 mod logs;
 mod machine;
 mod progress;
+mod proxy;
 mod scenarios;
 mod tools;
 mod verify;
@@ -67,6 +70,7 @@ fn run(command: Command) -> Result<ExitCode> {
             );
         }
         Command::Test(selection) => return scenarios::run::test(&selection, &Cache::locate()?),
+        Command::Bench => bench::bench(&Cache::locate()?)?,
         Command::Demo => demo::demo(&Cache::locate()?)?,
         Command::Verify(options) => return verify::verify(&options, &Cache::locate()?),
         Command::Forward { level, port, target } => {

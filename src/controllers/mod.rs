@@ -5,5 +5,8 @@
 pub mod balancer;
 pub mod building;
 pub mod console;
+mod failure;
 pub mod materialize;
+mod resource_id;
 mod watching;
+mod workload;

@@ -67,7 +67,10 @@ impl LeaderClient {
             .tls_danger_accept_invalid_certs(true)
             .build()
             .map_err(|error| Error::Address(format!("{}: {error}", endpoint.base_url)))?;
-        let client = LeaderClient { http, base_url: endpoint.base_url.clone() };
+        let client = LeaderClient {
+            http,
+            base_url: endpoint.base_url.clone(),
+        };
         if let Some(password) = &endpoint.password {
             client.login(password.reveal()).await?;
         }
@@ -95,10 +98,14 @@ impl LeaderClient {
             Ok(PromoteResult::Success) if status.is_success() => Ok(()),
             Ok(PromoteResult::Failure { message }) => Err(Error::Refused(message)),
             // Says that it went well and that it did not.
-            Ok(PromoteResult::Success) => Err(Error::Status { code: status.as_u16(), message: String::new() }),
-            Err(Error::Unreadable(message)) if status == StatusCode::BAD_REQUEST => {
-                Err(Error::Status { code: status.as_u16(), message })
-            }
+            Ok(PromoteResult::Success) => Err(Error::Status {
+                code: status.as_u16(),
+                message: String::new(),
+            }),
+            Err(Error::Unreadable(message)) if status == StatusCode::BAD_REQUEST => Err(Error::Status {
+                code: status.as_u16(),
+                message,
+            }),
             Err(error) => Err(error),
         }
     }
@@ -139,8 +146,11 @@ impl LeaderClient {
             request = request.json(body);
         }
         let request = request.build().map_err(|_| Error::Address(url))?;
-        let response =
-            self.http.execute(request).await.map_err(|error| Error::sending(&error, REQUEST_TIMEOUT))?;
+        let response = self
+            .http
+            .execute(request)
+            .await
+            .map_err(|error| Error::sending(&error, REQUEST_TIMEOUT))?;
         if response.status().is_redirection() {
             return Err(Error::Redirected(response.status().as_u16()));
         }
@@ -150,7 +160,11 @@ impl LeaderClient {
 
 /// The response if its status is 2xx.
 async fn success(response: Response) -> Result<Response, Error> {
-    if response.status().is_success() { Ok(response) } else { Err(unexpected(response).await) }
+    if response.status().is_success() {
+        Ok(response)
+    } else {
+        Err(unexpected(response).await)
+    }
 }
 
 /// The error for a status that the call does not allow. A body that can't be read adds nothing to it.
@@ -176,7 +190,11 @@ async fn json<T: DeserializeOwned>(response: Response) -> Result<T, Error> {
 /// The whole body, as far as the limit goes.
 async fn body(mut response: Response) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| Error::receiving(&error, REQUEST_TIMEOUT))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| Error::receiving(&error, REQUEST_TIMEOUT))?
+    {
         if text.len() + chunk.len() > LARGEST_BODY {
             return Err(Error::TooLarge(LARGEST_BODY));
         }
@@ -191,5 +209,9 @@ fn is_web_page(text: &[u8]) -> bool {
 
 /// The beginning of a body, fit for a message.
 fn quote(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).trim().chars().take(LONGEST_QUOTE).collect()
+    String::from_utf8_lossy(text)
+        .trim()
+        .chars()
+        .take(LONGEST_QUOTE)
+        .collect()
 }

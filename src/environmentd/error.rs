@@ -47,7 +47,11 @@ pub enum Error {
 }
 
 fn detail(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    }
 }
 
 // === impl Error ===
@@ -56,17 +60,28 @@ impl Error {
     /// Whether the call was answered by something that does not speak the leader API. Everything else may pass by
     /// itself: environmentd restarts, catches up, or gets its password.
     pub fn is_unreadable(&self) -> bool {
-        matches!(self, Error::TooLarge(_) | Error::WebPage | Error::Unreadable(_) | Error::Address(_))
+        matches!(
+            self,
+            Error::TooLarge(_) | Error::WebPage | Error::Unreadable(_) | Error::Address(_)
+        )
     }
 
     /// Sorts an error of the HTTP library that came before the body.
     pub(super) fn sending(error: &reqwest::Error, timeout: Duration) -> Self {
-        if error.is_timeout() { Error::TimedOut(timeout) } else { Error::Unreachable(causes(error)) }
+        if error.is_timeout() {
+            Error::TimedOut(timeout)
+        } else {
+            Error::Unreachable(causes(error))
+        }
     }
 
     /// Sorts an error of the HTTP library that came while the body was read.
     pub(super) fn receiving(error: &reqwest::Error, timeout: Duration) -> Self {
-        if error.is_timeout() { Error::TimedOut(timeout) } else { Error::Truncated(causes(error)) }
+        if error.is_timeout() {
+            Error::TimedOut(timeout)
+        } else {
+            Error::Truncated(causes(error))
+        }
     }
 }
 

@@ -55,7 +55,14 @@ async fn server(replies: Vec<Reply>) -> Server {
             }
         }
     });
-    Server { endpoint: Endpoint { base_url, password: None }, requests, task }
+    Server {
+        endpoint: Endpoint {
+            base_url,
+            password: None,
+        },
+        requests,
+        task,
+    }
 }
 
 /// Reads one request: the head, and as much body as it announces.
@@ -64,9 +71,11 @@ async fn request(socket: &mut tokio::net::TcpStream) -> String {
     let mut buffer = [0; 4096];
     loop {
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head
-                .lines()
-                .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:").map(|n| n.trim().to_owned()));
+            let length = head.lines().find_map(|line| {
+                line.to_ascii_lowercase()
+                    .strip_prefix("content-length:")
+                    .map(|n| n.trim().to_owned())
+            });
             if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
                 return text;
             }
@@ -79,7 +88,9 @@ async fn request(socket: &mut tokio::net::TcpStream) -> String {
 
 fn http(status: &str, headers: &str, body: &str) -> Reply {
     let length = body.len();
-    Reply::Bytes(format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}"))
+    Reply::Bytes(format!(
+        "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    ))
 }
 
 fn ok(body: &str) -> Reply {
@@ -119,7 +130,12 @@ async fn every_status_is_read() {
 
 #[tokio::test]
 async fn requests_are_those_of_the_api_and_each_has_its_own_connection() {
-    let server = server(vec![ok(r#"{"status":"ReadyToPromote"}"#), ok(r#"{"result":"Success"}"#), ok("")]).await;
+    let server = server(vec![
+        ok(r#"{"status":"ReadyToPromote"}"#),
+        ok(r#"{"result":"Success"}"#),
+        ok(""),
+    ])
+    .await;
     let client = client(&server).await;
     client.status().await.unwrap();
     client.promote().await.unwrap();
@@ -146,18 +162,33 @@ async fn promotion_refused_with_its_message() {
 
 #[tokio::test]
 async fn promotion_answered_by_another_status() {
-    let expected = Error::Status { code: 503, message: "starting".to_owned() };
-    assert_eq!(promote(http("503 Service Unavailable", "", "starting")).await, Err(expected));
+    let expected = Error::Status {
+        code: 503,
+        message: "starting".to_owned(),
+    };
+    assert_eq!(
+        promote(http("503 Service Unavailable", "", "starting")).await,
+        Err(expected)
+    );
     let Err(Error::Status { code: 400, .. }) = promote(http("400 Bad Request", "", "what?")).await else {
         panic!("a 400 without the API's body is a status error")
     };
     let contradiction = promote(http("400 Bad Request", "", r#"{"result":"Success"}"#)).await;
-    assert_eq!(contradiction, Err(Error::Status { code: 400, message: String::new() }));
+    assert_eq!(
+        contradiction,
+        Err(Error::Status {
+            code: 400,
+            message: String::new()
+        })
+    );
 }
 
 #[tokio::test]
 async fn skipping_the_catch_up_fails_only_on_400() {
-    assert_eq!(skip_catchup(Reply::Bytes("HTTP/1.1 204 No Content\r\n\r\n".to_owned())).await, Ok(()));
+    assert_eq!(
+        skip_catchup(Reply::Bytes("HTTP/1.1 204 No Content\r\n\r\n".to_owned())).await,
+        Ok(())
+    );
     assert_eq!(skip_catchup(http("404 Not Found", "", "")).await, Ok(()));
     assert_eq!(skip_catchup(http("500 Oh", "", "no")).await, Ok(()));
     let refused = skip_catchup(http("400 Bad Request", "", r#"{"message":"not possible now"}"#)).await;
@@ -173,12 +204,29 @@ async fn login_sends_the_password_once_and_the_cookie_afterwards() {
     server.endpoint.password = Some(Password::new("pa\"ss"));
     client(&server).await.status().await.unwrap();
     let requests = server.requests.lock().unwrap();
-    assert!(requests[0].starts_with("POST /api/login HTTP/1.1\r\n"), "{}", requests[0]);
-    assert!(requests[0].to_ascii_lowercase().contains("content-type: application/json\r\n"), "{}", requests[0]);
+    assert!(
+        requests[0].starts_with("POST /api/login HTTP/1.1\r\n"),
+        "{}",
+        requests[0]
+    );
+    assert!(
+        requests[0]
+            .to_ascii_lowercase()
+            .contains("content-type: application/json\r\n"),
+        "{}",
+        requests[0]
+    );
     let (_, body) = requests[0].split_once("\r\n\r\n").unwrap();
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
-    assert_eq!(body, serde_json::json!({ "username": "mz_system", "password": "pa\"ss" }));
-    assert!(requests[1].to_ascii_lowercase().contains("cookie: mz_session=abc\r\n"), "{}", requests[1]);
+    assert_eq!(
+        body,
+        serde_json::json!({ "username": "mz_system", "password": "pa\"ss" })
+    );
+    assert!(
+        requests[1].to_ascii_lowercase().contains("cookie: mz_session=abc\r\n"),
+        "{}",
+        requests[1]
+    );
     assert!(!requests[1].contains("pa\"ss"));
 }
 
@@ -198,7 +246,9 @@ async fn nobody_listens() {
     let mut gone = server;
     gone.task.abort();
     let _ = (&mut gone.task).await;
-    let Err(Error::Unreachable(cause)) = client.status().await else { panic!("unreachable") };
+    let Err(Error::Unreachable(cause)) = client.status().await else {
+        panic!("unreachable")
+    };
     assert!(cause.contains("refused"), "{cause}");
 }
 
@@ -234,29 +284,60 @@ async fn redirected_answer() {
 
 #[tokio::test]
 async fn web_page() {
-    let page = http("200 OK", "Content-Type: text/html\r\n", "\n <!DOCTYPE html><html></html>");
+    let page = http(
+        "200 OK",
+        "Content-Type: text/html\r\n",
+        "\n <!DOCTYPE html><html></html>",
+    );
     assert_eq!(status(page.clone()).await, Err(Error::WebPage));
     assert_eq!(promote(page).await, Err(Error::WebPage));
 }
 
 #[tokio::test]
 async fn other_json_and_no_json() {
-    for text in ["", "{}", "[]", "null", r#"{"status":"Dancing"}"#, r#"{"status":7}"#, "\u{fffd}"] {
+    for text in [
+        "",
+        "{}",
+        "[]",
+        "null",
+        r#"{"status":"Dancing"}"#,
+        r#"{"status":7}"#,
+        "\u{fffd}",
+    ] {
         let error = status(ok(text)).await.unwrap_err();
-        assert!(matches!(error, Error::Unreadable(_)) && error.is_unreadable(), "{text}: {error}");
+        assert!(
+            matches!(error, Error::Unreadable(_)) && error.is_unreadable(),
+            "{text}: {error}"
+        );
     }
 }
 
 #[tokio::test]
 async fn status_with_another_code_is_not_unreadable() {
-    let error = status(http("503 Service Unavailable", "", "<html>busy</html>")).await.unwrap_err();
-    assert_eq!(error, Error::Status { code: 503, message: String::new() });
+    let error = status(http("503 Service Unavailable", "", "<html>busy</html>"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error,
+        Error::Status {
+            code: 503,
+            message: String::new()
+        }
+    );
     assert!(!error.is_unreadable());
 }
 
 #[tokio::test]
 async fn unusable_address() {
-    let endpoint = Endpoint { base_url: "http://ex ample:0".to_owned(), password: None };
-    let error = LeaderClient::connect(&endpoint).await.unwrap().status().await.unwrap_err();
+    let endpoint = Endpoint {
+        base_url: "http://ex ample:0".to_owned(),
+        password: None,
+    };
+    let error = LeaderClient::connect(&endpoint)
+        .await
+        .unwrap()
+        .status()
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Address(_)), "{error}");
 }

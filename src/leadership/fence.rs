@@ -104,12 +104,6 @@ impl FencedClient {
         Ok(FencedClient { client })
     }
 
-    /// Wraps a client that has no fence, for tests of what needs a fenced one.
-    #[cfg(test)]
-    pub(crate) fn for_tests(client: kube::Client) -> Self {
-        FencedClient { client }
-    }
-
     /// The client itself, for `kube::Api` and the controllers' runtime. It is as fenced as this one.
     pub fn client(&self) -> kube::Client {
         self.client.clone()

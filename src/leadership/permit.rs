@@ -65,12 +65,6 @@ impl Permit {
         }
     }
 
-    /// A permit that stays valid for ever, for tests of what needs one.
-    #[cfg(test)]
-    pub(crate) fn for_tests() -> Self {
-        Permit::mint(1, Moment::from(Duration::MAX), Clock::tokio())
-    }
-
     /// The number of this term: `leaseTransitions` of the Lease.
     pub fn term(&self) -> i32 {
         self.shared.term

@@ -23,6 +23,9 @@ use crate::clock::{Clock, Moment};
 /// Upper bounds of the buckets of a renewal's duration, in seconds. A renewal is given up after 5 s.
 const RENEW_BUCKETS: [f64; 10] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
+/// Upper bounds of the buckets of a webhook request's duration, in seconds. API servers wait for 30 s.
+const WEBHOOK_BUCKETS: [f64; 10] = [0.0001, 0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0];
+
 /// Handles of all metrics. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -38,6 +41,9 @@ struct Inner {
     transitions: Counter<u64>,
     renew_duration: Histogram<f64>,
     tasks_left_behind: Counter<u64>,
+    webhook_requests: Counter<u64>,
+    webhook_duration: Histogram<f64>,
+    certificate_not_after: Gauge<i64>,
     renewed_at: Arc<Mutex<Option<Moment>>>,
     reconciliations: PrometheusMetrics,
     /// Dropping it would end the instruments.
@@ -106,6 +112,19 @@ impl Metrics {
                     .u64_counter("orchestratord_leader_tasks_left_behind_total")
                     .with_description("Tasks of the leader that did not end within a second after their abort.")
                     .build(),
+                webhook_requests: meter
+                    .u64_counter("orchestratord_webhook_requests_total")
+                    .with_description("Requests to the conversion webhook by outcome: converted, failed (an object can't be converted) or refused (no review).")
+                    .build(),
+                webhook_duration: meter
+                    .f64_histogram("orchestratord_webhook_request_duration_seconds")
+                    .with_description("Time from the head of a request to the conversion webhook until its answer was ready.")
+                    .with_boundaries(WEBHOOK_BUCKETS.to_vec())
+                    .build(),
+                certificate_not_after: meter
+                    .i64_gauge("orchestratord_webhook_cert_not_after_seconds")
+                    .with_description("When the served certificate of the webhook expires, as Unix time; absent while none is served.")
+                    .build(),
                 registry,
                 renewed_at,
                 reconciliations,
@@ -160,6 +179,17 @@ impl Metrics {
     /// `orchestratord_leader_tasks_left_behind_total`.
     pub fn count_task_left_behind(&self, task: &'static str) {
         self.inner.tasks_left_behind.add(1, &[KeyValue::new("task", task)]);
+    }
+
+    /// `orchestratord_webhook_requests_total` and `orchestratord_webhook_request_duration_seconds`.
+    pub fn observe_webhook_request(&self, outcome: &'static str, took: Duration) {
+        self.inner.webhook_requests.add(1, &[KeyValue::new("outcome", outcome)]);
+        self.inner.webhook_duration.record(took.as_secs_f64(), &[]);
+    }
+
+    /// `orchestratord_webhook_cert_not_after_seconds`, as Unix time.
+    pub fn set_certificate_not_after(&self, seconds: i64) {
+        self.inner.certificate_not_after.record(seconds, &[]);
     }
 
     /// What the controllers report their passes to: `orchestratord_reconciliations_total` and its kin.
@@ -225,6 +255,8 @@ mod tests {
         metrics.observe_renewal(Duration::from_millis(3));
         metrics.set_renewed_at(Some(Moment::START));
         metrics.count_task_left_behind("materialize");
+        metrics.observe_webhook_request("converted", Duration::from_millis(1));
+        metrics.set_certificate_not_after(1_800_000_000);
         let text = metrics.render().unwrap();
         let types: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         assert_eq!(
@@ -237,6 +269,9 @@ mod tests {
                 "orchestratord_lease_renew_duration_seconds histogram",
                 "orchestratord_lease_seconds_since_renewal gauge",
                 "orchestratord_phase gauge",
+                "orchestratord_webhook_cert_not_after_seconds gauge",
+                "orchestratord_webhook_request_duration_seconds histogram",
+                "orchestratord_webhook_requests_total counter",
             ]
         );
         // These have samples from the first pass of a controller on.
@@ -262,6 +297,10 @@ mod tests {
             "orchestratord_lease_renew_duration_seconds_bucket{le=\"0.005\"} 1",
             "orchestratord_lease_renew_duration_seconds_bucket{le=\"0.002\"} 0",
             "orchestratord_leader_tasks_left_behind_total{task=\"materialize\"} 1",
+            "orchestratord_webhook_requests_total{outcome=\"converted\"} 1",
+            "orchestratord_webhook_request_duration_seconds_bucket{le=\"0.001\"} 1",
+            "orchestratord_webhook_request_duration_seconds_bucket{le=\"0.0005\"} 0",
+            "orchestratord_webhook_cert_not_after_seconds 1800000000",
         ] {
             assert!(text.lines().any(|line| line == sample), "{sample} is not in:\n{text}");
         }

@@ -84,16 +84,20 @@ fn end_processes(level: Level, record: Option<&Record>) -> Result<()> {
     Ok(())
 }
 
-/// All that are provably ours.
-fn processes(level: Level, record: Option<&Record>) -> HashSet<Identity> {
-    let recorded = record.into_iter().flat_map(|record| record.daemons.values().copied());
+/// The processes that live in a level's namespaces or control groups.
+pub(crate) fn members(level: Level) -> HashSet<Identity> {
     let in_namespaces = level
         .existing_namespaces()
         .into_iter()
         .flat_map(|netns| netns.members());
+    in_namespaces.chain(cgroups::members(&level.prefix())).collect()
+}
+
+/// All that are provably ours.
+fn processes(level: Level, record: Option<&Record>) -> HashSet<Identity> {
+    let recorded = record.into_iter().flat_map(|record| record.daemons.values().copied());
     recorded
         .filter(|process| process.is_alive())
-        .chain(in_namespaces)
-        .chain(cgroups::members(&level.prefix()))
+        .chain(members(level))
         .collect()
 }

@@ -14,6 +14,7 @@ pub(crate) mod level;
 mod lock;
 mod network;
 pub(crate) mod node;
+mod outage;
 pub(crate) mod pki;
 mod record;
 pub(crate) mod status;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use super::{OPERATOR_NAMESPACE, sample};
+use super::sample;
 use crate::clock::{Deadline, Stopwatch, poll};
 use crate::cluster::Cluster;
+use crate::installation;
 use crate::progress::{line, seconds};
 
 /// Between two looks.
@@ -75,7 +76,7 @@ impl View {
             .json(&["get", resource, sample::ENVIRONMENT, "--namespace", sample::NAMESPACE])?;
         let lease = cluster
             .kubectl
-            .json(&["get", "lease", "orchestratord", "--namespace", OPERATOR_NAMESPACE])
+            .json(&["get", "lease", "orchestratord", "--namespace", installation::NAMESPACE])
             .unwrap_or_default();
         Ok(Self::from(&object, &lease))
     }

@@ -34,6 +34,11 @@ pub(crate) fn set_propagation(flag: MsFlags) -> Result<()> {
         .context("changing the propagation of mounts")
 }
 
+/// Whether something is mounted exactly here.
+pub(crate) fn is_mount_point(path: &Path) -> bool {
+    below(path).iter().any(|point| point == path)
+}
+
 /// Every mount point at or below a folder, the deepest first.
 pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();

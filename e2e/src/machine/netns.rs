@@ -1,8 +1,10 @@
 //! Network namespaces under `/run/netns`, where `ip netns` shows them.
 //!
-//! They are bound there without making `/run/netns` a mount point of its own, so that nothing is left once they are gone.
+//! As `ip netns` does it, that folder is made a mount point first: were it left to the next `ip netns add` of somebody else, the mount that makes
+//! would hide ours. It is undone when the last namespace goes, if it was done here.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -15,6 +17,9 @@ use super::process::{self, Identity};
 
 /// Where `ip netns` looks for them.
 const DIRECTORY: &str = "/run/netns";
+
+/// Exists while [`DIRECTORY`] is a mount point because of this program.
+const MARK: &str = "/run/orchestratord-e2e.netns";
 
 /// A named network namespace; the value is only the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +73,7 @@ impl NetNamespace {
                 self.name
             );
         }
-        fs::create_dir_all(DIRECTORY).context("making /run/netns")?;
+        prepare_directory()?;
         File::create(self.path()).with_context(|| format!("making {}", self.path().display()))?;
         on_own_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).context("making a network namespace")?;
@@ -113,10 +118,47 @@ impl NetNamespace {
             umount2(&self.path(), MntFlags::MNT_DETACH)
                 .with_context(|| format!("removing the network namespace {}", self.name))?;
         }
-        fs::remove_file(self.path()).with_context(|| format!("removing {}", self.path().display()))?;
-        // Only if it is empty and no mount point of somebody else.
-        let _ = fs::remove_dir(DIRECTORY);
+        if let Err(error) = fs::remove_file(self.path()) {
+            if error.kind() != io::ErrorKind::ResourceBusy {
+                return Err(error).with_context(|| format!("removing {}", self.path().display()));
+            }
+            self.delete_covered()?;
+        }
+        tidy_directory();
         Ok(())
+    }
+
+    /// Removes a name whose mount lies hidden under another mount of the folder. In a mount namespace where nothing is mounted there the file can be
+    /// removed, and with the file goes the mount, wherever it is.
+    fn delete_covered(&self) -> Result<()> {
+        on_own_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNS).context("making a mount namespace")?;
+            super::mounts::set_propagation(MsFlags::MS_PRIVATE)?;
+            while umount2(DIRECTORY, MntFlags::MNT_DETACH).is_ok() {}
+            while umount2(&self.path(), MntFlags::MNT_DETACH).is_ok() {}
+            fs::remove_file(self.path()).with_context(|| format!("removing {}", self.path().display()))
+        })
+    }
+}
+
+/// Makes the folder and makes it a mount point, if it is none.
+fn prepare_directory() -> Result<()> {
+    fs::create_dir_all(DIRECTORY).context("making /run/netns")?;
+    let directory = Path::new(DIRECTORY);
+    if super::mounts::is_mount_point(directory) {
+        return Ok(());
+    }
+    File::create(MARK).with_context(|| format!("making {MARK}"))?;
+    super::mounts::bind(directory, directory)?;
+    mount(None::<&str>, directory, None::<&str>, MsFlags::MS_SHARED, None::<&str>).context("sharing /run/netns")
+}
+
+/// Undoes that once the folder is empty.
+fn tidy_directory() {
+    let is_empty = fs::read_dir(DIRECTORY).is_ok_and(|mut entries| entries.next().is_none());
+    if is_empty && Path::new(MARK).exists() && umount2(DIRECTORY, MntFlags::empty()).is_ok() {
+        let _ = fs::remove_dir(DIRECTORY);
+        let _ = fs::remove_file(MARK);
     }
 }
 

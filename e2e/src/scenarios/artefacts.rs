@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 
 use super::context::Context;
 use crate::cache::repository;
-use crate::cluster::Cluster;
 use crate::cluster::audit::Event;
+use crate::installation;
 
 /// Kinds that are shown in full, as far as the cluster has them.
 const KINDS: [&str; 14] = [
@@ -55,38 +55,49 @@ pub(super) fn discard(folder: &Path) -> Result<()> {
 
 /// Writes objects, events and audit log of a scenario beside the logs of its replicas. Whatever cannot be had is left out: the failure itself matters more.
 pub(super) fn collect(context: &Context) {
-    let Context {
-        cluster,
-        namespace,
-        folder,
-        ..
-    } = context;
+    let folder = &context.folder;
+    let mut namespaces = vec![context.namespace.as_str()];
+    if context.cluster.level.has_nodes() {
+        namespaces.push(installation::NAMESPACE);
+    }
     let mut objects = String::new();
-    for kind in KINDS {
-        if let Ok(text) = cluster.kubectl.run(&[
-            "get",
-            kind,
-            "--namespace",
-            namespace,
-            "-o",
-            "yaml",
-            "--ignore-not-found",
-        ]) {
-            let _ = write!(objects, "# {kind}\n{text}---\n");
+    let mut events = String::new();
+    for namespace in &namespaces {
+        let kubectl = |arguments: &[&str]| {
+            let mut all = arguments.to_vec();
+            all.extend(["--namespace", *namespace]);
+            context.cluster.kubectl.run(&all).unwrap_or_default()
+        };
+        for kind in KINDS {
+            let _ = write!(
+                objects,
+                "# {kind} in {namespace}\n{}---\n",
+                kubectl(&["get", kind, "-o", "yaml", "--ignore-not-found"])
+            );
+        }
+        events.push_str(&kubectl(&["get", "events.events.k8s.io", "-o", "wide"]));
+        if context.cluster.level.has_nodes() {
+            for pod in kubectl(&["get", "pods", "-o", "name"]).lines() {
+                let name = format!("{}.log", pod.trim_start_matches("pod/"));
+                let _ = fs::write(
+                    folder.join(name),
+                    kubectl(&["logs", pod, "--all-containers", "--prefix"]),
+                );
+            }
         }
     }
     let _ = fs::write(folder.join("objects.yaml"), objects);
-    if let Ok(events) = cluster
-        .kubectl
-        .run(&["get", "events.events.k8s.io", "--namespace", namespace, "-o", "wide"])
-    {
-        let _ = fs::write(folder.join("events.txt"), events);
-    }
-    if cluster.level.has_nodes() {
-        pod_logs(cluster, namespace, folder);
-    }
-    let account = format!("system:serviceaccount:{namespace}:");
-    if let Ok(events) = context.audit(|event| event.namespace() == namespace || event.user().starts_with(&account)) {
+    let _ = fs::write(folder.join("events.txt"), events);
+    let concerns = |event: &Event| {
+        let account = event
+            .user()
+            .strip_prefix("system:serviceaccount:")
+            .and_then(|rest| rest.split(':').next());
+        namespaces
+            .iter()
+            .any(|namespace| event.namespace() == *namespace || account == Some(*namespace))
+    };
+    if let Ok(events) = context.audit(concerns) {
         let lines: Vec<String> = events.iter().map(Event::line).collect();
         let _ = fs::write(folder.join("audit.jsonl"), lines.join("\n"));
     }
@@ -98,23 +109,6 @@ pub(super) fn collect(context: &Context) {
             .is_some_and(|extension| extension == "kubeconfig")
         {
             let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-fn pod_logs(cluster: &Cluster, namespace: &str, folder: &Path) {
-    let Ok(names) = cluster
-        .kubectl
-        .run(&["get", "pods", "--namespace", namespace, "-o", "name"])
-    else {
-        return;
-    };
-    for pod in names.lines() {
-        if let Ok(text) = cluster
-            .kubectl
-            .run(&["logs", pod, "--namespace", namespace, "--all-containers", "--prefix"])
-        {
-            let _ = fs::write(folder.join(format!("{}.log", pod.trim_start_matches("pod/"))), text);
         }
     }
 }

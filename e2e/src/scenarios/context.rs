@@ -27,7 +27,8 @@ pub(crate) struct Context {
     /// The operator's program.
     pub(super) operator: PathBuf,
     deadline: Deadline,
-    begun: Position,
+    /// The end of the audit log when it began.
+    pub(super) begun: Position,
 }
 
 // === impl Context ===
@@ -39,7 +40,7 @@ impl Context {
         limit: Duration,
         cluster: &Cluster,
         operator: &Path,
-        body: fn(&mut Self) -> Result<()>,
+        body: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let namespace = namespace(name);
         let folder = artefacts::prepare(name)?;

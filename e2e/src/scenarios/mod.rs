@@ -5,6 +5,8 @@
 
 mod artefacts;
 mod context;
+mod election;
+mod install;
 mod leadership;
 mod process;
 mod proxy;
@@ -29,6 +31,8 @@ pub(crate) struct Scenario {
     level: Level,
     /// Whether others may run at the same time. Those that make custom resources may not: every leader reconciles all namespaces.
     sharing: Sharing,
+    /// Whether it runs only with `--long`.
+    long: bool,
     /// After so much time it has failed.
     limit: Duration,
     /// What it does.
@@ -46,7 +50,14 @@ pub(crate) enum Sharing {
 
 /// All scenarios.
 fn all() -> Vec<Scenario> {
-    [process::SCENARIOS, registration::SCENARIOS, leadership::SCENARIOS].concat()
+    [
+        process::SCENARIOS,
+        registration::SCENARIOS,
+        leadership::SCENARIOS,
+        election::SCENARIOS,
+        install::SCENARIOS,
+    ]
+    .concat()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[Scenario {
     name: "registration::definitions_are_missing_after_a_start",
     level: Level::Api,
     sharing: Sharing::Alone,
+    long: false,
     limit: Duration::from_mins(2),
     body: definitions_are_missing_after_a_start,
 }];

@@ -23,6 +23,8 @@ pub(crate) struct ReplicaBuilder<'a> {
     name: String,
     server: String,
     arguments: Option<Vec<String>>,
+    more: Vec<String>,
+    launcher: Vec<String>,
 }
 
 /// A replica that was started. It is killed when the value is dropped.
@@ -44,6 +46,8 @@ impl<'a> ReplicaBuilder<'a> {
             name: name.to_owned(),
             server: pki::SERVER.to_owned(),
             arguments: None,
+            more: Vec::new(),
+            launcher: Vec::new(),
         }
     }
 
@@ -59,6 +63,18 @@ impl<'a> ReplicaBuilder<'a> {
         self
     }
 
+    /// Gives one more flag.
+    pub(crate) fn flag(mut self, flag: &str) -> Self {
+        self.more.push(flag.to_owned());
+        self
+    }
+
+    /// Lets another program start it, such as one that makes a process namespace.
+    pub(crate) fn through(mut self, launcher: &[&str]) -> Self {
+        self.launcher = launcher.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
     /// Starts it.
     pub(crate) fn start(self) -> Result<Replica> {
         let Self {
@@ -66,6 +82,8 @@ impl<'a> ReplicaBuilder<'a> {
             name,
             server,
             arguments,
+            more,
+            launcher,
         } = self;
         let kubeconfig = context.folder.join(format!("{name}.kubeconfig"));
         pki::write(&kubeconfig, &rights::kubeconfig(context, &name, &server)?)?;
@@ -83,13 +101,19 @@ impl<'a> ReplicaBuilder<'a> {
         let netns = context.cluster.level.netns();
         let resolv_conf = context.cluster.level.resolv_conf();
         // Tied to the thread of its scenario: if this program is killed, no replica outlives it.
+        let (program, between) = match launcher.split_first() {
+            Some((program, words)) => (PathBuf::from(program), [words, &[context.operator.display().to_string()]].concat()),
+            None => (context.operator.clone(), Vec::new()),
+        };
         let child = InNamespace {
             netns: &netns,
             resolv_conf: Some(&resolv_conf),
             die_with_parent: true,
         }
-        .command(&context.operator)
+        .command(&program)
+        .args(between)
         .args(arguments)
+        .args(more)
         .env_clear()
         .env("KUBECONFIG", &kubeconfig)
         .env("HOSTNAME", &name)
@@ -123,6 +147,11 @@ fn needed_flags(context: &Context, metrics: SocketAddr) -> Result<Vec<String>> {
 // === impl Replica ===
 
 impl Replica {
+    /// Its process, or that of the program which started it.
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal)

@@ -1,5 +1,6 @@
 //! Running scenarios: which ones, on which clusters, at the same time or one after the other.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -34,6 +35,12 @@ pub(crate) struct Selection {
     /// Build the operator without optimisation: quicker, but only for the level `api`.
     #[arg(long, conflicts_with = "level")]
     dev: bool,
+    /// Also those that take long.
+    #[arg(long)]
+    long: bool,
+    /// Use this program instead of building the operator; only for the level `api`.
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["level", "dev"])]
+    operator: Option<PathBuf>,
     /// How many run at the same time.
     #[arg(long, value_name = "N")]
     test_threads: Option<usize>,
@@ -51,8 +58,13 @@ impl Selection {
     }
 
     fn takes(&self, scenario: &Scenario) -> bool {
-        let level = if self.dev { Some(Level::Api) } else { self.level };
+        let level = if self.dev || self.operator.is_some() {
+            Some(Level::Api)
+        } else {
+            self.level
+        };
         level.is_none_or(|level| scenario.level == level)
+            && (self.long || self.list || self.exact || !scenario.long)
             && self.filter.as_deref().is_none_or(|filter| {
                 if self.exact {
                     scenario.name == filter
@@ -68,14 +80,17 @@ pub(crate) fn test(selection: &Selection, cache: &Cache) -> Result<ExitCode> {
     let selected: Vec<Scenario> = all().into_iter().filter(|scenario| selection.takes(scenario)).collect();
     if selection.list {
         for scenario in &selected {
-            line(&format!("{}: {}", scenario.name, scenario.level));
+            let long = if scenario.long { ", only with --long" } else { "" };
+            line(&format!("{}: {}{long}", scenario.name, scenario.level));
         }
         return Ok(ExitCode::SUCCESS);
     }
     if selected.is_empty() {
         anyhow::bail!("no scenario of that name: `cargo e2e test --list` shows all");
     }
-    let operator = if selection.dev {
+    let operator = if let Some(operator) = &selection.operator {
+        std::path::absolute(operator)?
+    } else if selection.dev {
         images::build_for_development(cache)?
     } else {
         images::build(cache, Program::Operator)?

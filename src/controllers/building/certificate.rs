@@ -4,6 +4,7 @@
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
+use super::certificate_rules::{check_dns_name, check_times};
 use super::identity::Identity;
 use crate::api::MaterializeCertSpec;
 use crate::api::certificate::{IssuerRef, PrivateKeyAlgorithm, SecretTemplate};
@@ -76,7 +77,7 @@ pub struct Request<'a> {
 }
 
 /// Settings that no certificate can be made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCertificate {
     /// An RSA key that is too short to be accepted by clients.
     #[error("RSA key size must be at least 2048 bits, not {0}: set privateKeySize beside privateKeyAlgorithm")]
@@ -86,6 +87,37 @@ pub enum InvalidCertificate {
         "ECDSA key size must be one of 256, 384, or 521 bits, not {0}: set privateKeySize beside privateKeyAlgorithm"
     )]
     EcdsaSize(i64),
+    /// A lifetime or renewal time that is no Go duration.
+    #[error("{field} must be given in hours, minutes and seconds, such as 2160h or 1h30m, not as {value:?}")]
+    Duration {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        value: String,
+    },
+    /// A lifetime or renewal time below what cert-manager accepts.
+    #[error("{field} must be at least {shortest}, not {value:?}")]
+    TooShort {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        value: String,
+        /// What it may say at least.
+        shortest: &'static str,
+    },
+    /// A certificate that would have to be renewed before it is issued.
+    #[error("renewBefore ({renew_before}) must be shorter than duration ({duration})")]
+    RenewBefore {
+        /// What `renewBefore` says.
+        renew_before: String,
+        /// What `duration` says, or cert-manager's default.
+        duration: String,
+    },
+    /// A name that DNS does not know.
+    #[error(
+        "dnsNames: {0:?} is no DNS name; give host names such as mz.example.com or *.example.com, without scheme, port or dot at the end"
+    )]
+    DnsName(String),
 }
 
 // === impl Request ===
@@ -94,7 +126,7 @@ impl Request<'_> {
     /// The Certificate, or none if no issuer is defined.
     ///
     /// # Errors
-    /// If the key's size does not fit its algorithm.
+    /// If the key's size does not fit its algorithm, a duration can't be read or is too short, or a name is none.
     pub fn build(self) -> Result<Option<Certificate>, InvalidCertificate> {
         let Some(issuer_ref) = self.setting(|spec| spec.issuer_ref.as_ref()) else {
             return Ok(None);
@@ -110,6 +142,11 @@ impl Request<'_> {
 
         let mut dns_names = self.setting(|spec| spec.dns_names.as_ref()).unwrap_or_default();
         dns_names.extend(self.extra_dns_names.iter().cloned());
+        dns_names.iter().try_for_each(|name| check_dns_name(name))?;
+
+        let duration = self.setting(|spec| spec.duration.as_ref());
+        let renew_before = self.setting(|spec| spec.renew_before.as_ref());
+        check_times(duration.as_deref(), renew_before.as_deref())?;
 
         let mut secret_template = self.setting(|spec| spec.secret_template.as_ref()).unwrap_or_default();
         secret_template
@@ -119,7 +156,7 @@ impl Request<'_> {
 
         let spec = CertificateSpec {
             dns_names,
-            duration: self.setting(|spec| spec.duration.as_ref()),
+            duration,
             issuer_ref,
             private_key: CertificatePrivateKey {
                 algorithm,
@@ -127,7 +164,7 @@ impl Request<'_> {
                 rotation_policy: "Always".to_owned(),
                 size,
             },
-            renew_before: self.setting(|spec| spec.renew_before.as_ref()),
+            renew_before,
             secret_name: self.secret_name,
             secret_template,
         };

@@ -4,6 +4,7 @@
 //! controller's own `build` folder; reading and writing the API server stands outside of both.
 
 pub mod certificate;
+mod certificate_rules;
 pub mod deployment;
 pub mod identity;
 pub mod names;

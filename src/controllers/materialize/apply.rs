@@ -29,7 +29,7 @@ pub(super) struct Writer<'a> {
     pub(super) own: &'a OwnWrites,
 }
 
-/// What a StatefulSet is applied for, beside what the spec says.
+/// What a `StatefulSet` is applied for, beside what the spec says.
 #[derive(Clone, Debug)]
 pub(super) struct Purpose {
     /// The request id that is recorded on it.
@@ -107,7 +107,7 @@ impl Writer<'_> {
     }
 
     /// Puts back what is deployed of a generation that the spec differs from: Services as they always are, the
-    /// listeners from the copy on the StatefulSet, never from the unapproved spec (decision R20).
+    /// listeners from the copy on the `StatefulSet`, never from the unapproved spec (decision R20).
     ///
     /// Returns what can't be put back.
     pub(super) async fn restore(
@@ -117,8 +117,10 @@ impl Writer<'_> {
         public: bool,
         live: &mut Generations,
     ) -> Result<Option<Stall>, Error> {
-        let mut wanted =
-            vec![services::generation(environment, generation), services::persist_pubsub(environment, generation)];
+        let mut wanted = vec![
+            services::generation(environment, generation),
+            services::persist_pubsub(environment, generation),
+        ];
         if public {
             wanted.push(services::public(environment, generation));
         }
@@ -126,7 +128,9 @@ impl Writer<'_> {
             self.public_service(service, live).await?;
         }
         let name = names::listeners(environment.id(), generation);
-        let record = live.stateful_set(generation).and_then(|set| Record::read(&set.metadata));
+        let record = live
+            .stateful_set(generation)
+            .and_then(|set| Record::read(&set.metadata));
         let known = live.config_map(&name).cloned();
         let missing = |what: String| Some(Stall::ActiveGenerationMissing { what, generation });
         match (record.and_then(|record| record.listeners), known) {
@@ -139,7 +143,10 @@ impl Writer<'_> {
             (None, None) => return Ok(missing(format!("the ConfigMap {name}"))),
         }
         if live.stateful_set(generation).is_none() {
-            return Ok(missing(format!("the StatefulSet {}", names::generation(environment.id(), generation))));
+            return Ok(missing(format!(
+                "the StatefulSet {}",
+                names::generation(environment.id(), generation)
+            )));
         }
         Ok(None)
     }
@@ -159,18 +166,30 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Deletes a pod that its StatefulSet will never replace, with its default grace period (decision R19).
+    /// Deletes a pod that its `StatefulSet` will never replace, with its default grace period (decision R19).
     pub(super) async fn delete_stuck_pod(&self, name: &str, uid: &str) -> Result<(), Error> {
-        let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+        let preconditions = Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: None,
+        };
         let api = Api::<Pod>::namespaced(self.client.clone(), self.namespace);
-        match api.delete(name, &DeleteParams::default().preconditions(preconditions)).await {
+        match api
+            .delete(name, &DeleteParams::default().preconditions(preconditions))
+            .await
+        {
             Ok(_) => {
-                info!(namespace = self.namespace, pod = name, "deleted a pod of an older revision that was not ready");
+                info!(
+                    namespace = self.namespace,
+                    pod = name,
+                    "deleted a pod of an older revision that was not ready"
+                );
                 Ok(())
             }
             // Gone, or another pod of the same name.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            Err(error) => Err(Error::request("delete a pod that its StatefulSet does not replace")(error)),
+            Err(error) => Err(Error::request("delete a pod that its StatefulSet does not replace")(
+                error,
+            )),
         }
     }
 
@@ -203,10 +222,16 @@ impl Writer<'_> {
         K::DynamicType: Default,
     {
         let api = self.api::<K>();
-        let found = api.get_metadata_opt(name).await.map_err(Error::request("read an object that may have to go"))?;
+        let found = api
+            .get_metadata_opt(name)
+            .await
+            .map_err(Error::request("read an object that may have to go"))?;
         let Some(found) = found else { return Ok(()) };
         let owner = environment.materialize.uid();
-        let is_owned = found.owner_references().iter().any(|reference| Some(&reference.uid) == owner.as_ref());
+        let is_owned = found
+            .owner_references()
+            .iter()
+            .any(|reference| Some(&reference.uid) == owner.as_ref());
         if let (true, None, Some(uid)) = (is_owned, &found.metadata.deletion_timestamp, found.uid()) {
             kubernetes::delete_foreground(&api, name, &uid).await?;
         }
@@ -221,11 +246,18 @@ impl Writer<'_> {
         if object.meta().deletion_timestamp.is_some() {
             return Ok(());
         }
-        let (Some(name), Some(uid)) = (&object.meta().name, &object.meta().uid) else { return Ok(()) };
+        let (Some(name), Some(uid)) = (&object.meta().name, &object.meta().uid) else {
+            return Ok(());
+        };
         let deletion = kubernetes::delete_foreground(&self.api::<K>(), name, uid).await?;
         if deletion == Deletion::Requested {
             let kind = K::kind(&K::DynamicType::default()).into_owned();
-            info!(kind, namespace = self.namespace, name, "deleting an object of another generation");
+            info!(
+                kind,
+                namespace = self.namespace,
+                name,
+                "deleting an object of another generation"
+            );
         }
         Ok(())
     }
@@ -259,7 +291,7 @@ impl Writer<'_> {
     }
 }
 
-/// The service accounts of StatefulSets that still exist, other than the spec's (decision R8).
+/// The service accounts of `StatefulSet`s that still exist, other than the spec's (decision R8).
 fn still_bound(environment: &Environment<'_>, live: &Generations) -> Vec<String> {
     let mut names: Vec<String> = live
         .stateful_sets

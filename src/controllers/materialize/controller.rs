@@ -70,7 +70,10 @@ pub async fn run(
     let starting = Starting::new();
     let secondary = watches::secondary(&client, &store, &own, &starting);
     let primary = watches::primary(&client, writer, own.clone(), &starting);
-    let reporter = Reporter { controller: REPORTER.to_owned(), instance: Some(config.identity.clone()) };
+    let reporter = Reporter {
+        controller: REPORTER.to_owned(),
+        instance: Some(config.identity.clone()),
+    };
     let events = Arc::new(EventRecorder::new(client.clone(), reporter));
     let shared = Shared {
         messages: Messages::new(clock.clone()),
@@ -115,9 +118,13 @@ impl Context for Shared {
         materialize: &Materialize,
         trace: &mut TraceMetadata,
     ) -> Result<Option<Action>, Error> {
-        let pass = pass::run(self, client, materialize, trace);
+        // Boxed: it is large, and many passes may be under way.
+        let pass = Box::pin(pass::run(self, client, materialize, trace));
         // One resource's fault is that resource's failure: the others go on (decision L11).
-        AssertUnwindSafe(pass).catch_unwind().await.unwrap_or_else(|panic| Err(Error::Panicked(text_of(&*panic))))
+        AssertUnwindSafe(pass)
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|panic| Err(Error::Panicked(text_of(&*panic))))
     }
 
     async fn cleanup(
@@ -129,7 +136,11 @@ impl Context for Shared {
         let uid = materialize.uid().unwrap_or_default();
         self.inquiries.keep_only(&uid, None);
         self.messages.forget(&uid);
-        self.needs_update.set(&materialize.namespace().unwrap_or_default(), &materialize.name_any(), false);
+        self.needs_update.set(
+            &materialize.namespace().unwrap_or_default(),
+            &materialize.name_any(),
+            false,
+        );
         Ok(None)
     }
 
@@ -156,12 +167,15 @@ fn own_error(error: &ControllerError<Error>) -> Option<&Error> {
     use kube::runtime::finalizer::Error as Finalizer;
     match error {
         ControllerError::ControllerError(error)
-        | ControllerError::FinalizerError(Finalizer::ApplyFailed(error) | Finalizer::CleanupFailed(error)) => Some(error),
+        | ControllerError::FinalizerError(Finalizer::ApplyFailed(error) | Finalizer::CleanupFailed(error)) => {
+            Some(error)
+        }
         ControllerError::FinalizerError(_) => None,
     }
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned())
 }

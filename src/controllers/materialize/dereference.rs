@@ -15,7 +15,7 @@ use crate::api::labels;
 use crate::api::v1alpha1::Materialize;
 use crate::controllers::building::names;
 
-/// Annotation on a candidate's StatefulSet: the hash that the generation before it was deployed with. By it a full
+/// Annotation on a candidate's `StatefulSet`: the hash that the generation before it was deployed with. By it a full
 /// revert is recognised after that generation has gone (decision R2).
 pub(super) const ANNOTATION_REPLACED_HASH: &str = "orchestratord.materialize.cloud/replaced-resources-hash";
 
@@ -24,11 +24,11 @@ pub(super) const ANNOTATION_REPLACED_HASH: &str = "orchestratord.materialize.clo
 pub(super) struct Generations {
     /// `status.resourceId`.
     pub(super) resource_id: String,
-    /// StatefulSets, with `managedFields`.
+    /// `StatefulSet`s, with `managedFields`.
     pub(super) stateful_sets: Vec<StatefulSet>,
     /// Services, the public one among them, with `managedFields`.
     pub(super) services: Vec<Service>,
-    /// Listeners ConfigMaps, with `managedFields`.
+    /// Listeners `ConfigMap`s, with `managedFields`.
     pub(super) config_maps: Vec<ConfigMap>,
 }
 
@@ -43,7 +43,10 @@ pub(super) async fn backend_secret(client: &Client, materialize: &Materialize) -
         return Ok(BackendSecret::Missing);
     }
     let api = Api::<Secret>::namespaced(client.clone(), &materialize.namespace().unwrap_or_default());
-    let secret = api.get_opt(name).await.map_err(Error::request("read the backend Secret"))?;
+    let secret = api
+        .get_opt(name)
+        .await
+        .map_err(Error::request("read the backend Secret"))?;
     Ok(secret.map_or(BackendSecret::Missing, |secret| {
         let mut data = secret.data.unwrap_or_default();
         let mut take = |key| data.remove(key).map(|value| value.0);
@@ -53,7 +56,6 @@ pub(super) async fn backend_secret(client: &Client, materialize: &Materialize) -
         }
     }))
 }
-
 
 // === impl Generations ===
 
@@ -67,14 +69,31 @@ impl Generations {
         let selector = format!("{}={resource_id}", labels::LABEL_RESOURCE_ID);
         let owner = materialize.uid().unwrap_or_default();
         let (stateful_sets, services, config_maps) = futures::try_join!(
-            owned(Api::<StatefulSet>::namespaced(client.clone(), &namespace), &selector, &owner),
-            owned(Api::<Service>::namespaced(client.clone(), &namespace), &selector, &owner),
-            owned(Api::<ConfigMap>::namespaced(client.clone(), &namespace), &selector, &owner),
+            owned(
+                Api::<StatefulSet>::namespaced(client.clone(), &namespace),
+                &selector,
+                &owner
+            ),
+            owned(
+                Api::<Service>::namespaced(client.clone(), &namespace),
+                &selector,
+                &owner
+            ),
+            owned(
+                Api::<ConfigMap>::namespaced(client.clone(), &namespace),
+                &selector,
+                &owner
+            ),
         )?;
-        Ok(Self { resource_id: resource_id.to_owned(), stateful_sets, services, config_maps })
+        Ok(Self {
+            resource_id: resource_id.to_owned(),
+            stateful_sets,
+            services,
+            config_maps,
+        })
     }
 
-    /// The StatefulSet of a generation.
+    /// The `StatefulSet` of a generation.
     pub(super) fn stateful_set(&self, generation: u64) -> Option<&StatefulSet> {
         find(&self.stateful_sets, &names::generation(&self.resource_id, generation))
     }
@@ -84,7 +103,7 @@ impl Generations {
         find(&self.services, name)
     }
 
-    /// The ConfigMap with this name.
+    /// The `ConfigMap` with this name.
     pub(super) fn config_map(&self, name: &str) -> Option<&ConfigMap> {
         find(&self.config_maps, name)
     }
@@ -92,12 +111,17 @@ impl Generations {
     /// The generation that an object belongs to; `None` for the public Service and for what others made.
     pub(super) fn of_object(&self, name: &str) -> Option<u64> {
         let rest = name.strip_prefix(&format!("mz{}-", self.resource_id))?;
-        ["environmentd-", "persist-pubsub-", "listeners-"].iter().find_map(|kind| rest.strip_prefix(kind))?.parse().ok()
+        ["environmentd-", "persist-pubsub-", "listeners-"]
+            .iter()
+            .find_map(|kind| rest.strip_prefix(kind))?
+            .parse()
+            .ok()
     }
 
     /// Whether anything of the generation is being deleted.
     pub(super) fn is_terminating(&self, generation: u64) -> bool {
-        self.metadata().any(|(name, terminating)| terminating && self.of_object(name) == Some(generation))
+        self.metadata()
+            .any(|(name, terminating)| terminating && self.of_object(name) == Some(generation))
     }
 
     /// Whether objects of other generations than `active` exist that are not being deleted yet.
@@ -107,7 +131,7 @@ impl Generations {
         })
     }
 
-    /// What the decision wants to know of a generation. `differs` is asked only for a StatefulSet without a record.
+    /// What the decision wants to know of a generation. `differs` is asked only for a `StatefulSet` without a record.
     pub(super) fn deployed(&self, generation: u64, differs: impl FnOnce(&StatefulSet) -> bool) -> Deployed {
         match self.stateful_set(generation) {
             _ if self.is_terminating(generation) => Deployed::Terminating,
@@ -132,11 +156,16 @@ impl Generations {
             .map(|object| &object.metadata)
             .chain(self.services.iter().map(|object| &object.metadata))
             .chain(self.config_maps.iter().map(|object| &object.metadata))
-            .map(|meta| (meta.name.as_deref().unwrap_or_default(), meta.deletion_timestamp.is_some()))
+            .map(|meta| {
+                (
+                    meta.name.as_deref().unwrap_or_default(),
+                    meta.deletion_timestamp.is_some(),
+                )
+            })
     }
 }
 
-/// Why the pod of a StatefulSet is not ready, and the pods that its controller will never replace (decision R19).
+/// Why the pod of a `StatefulSet` is not ready, and the pods that its controller will never replace (decision R19).
 ///
 /// # Errors
 /// If the pods can't be read.
@@ -152,7 +181,9 @@ pub(super) async fn pods_of(client: &Client, stateful_set: &StatefulSet) -> Resu
 
 /// Whether the one pod runs the current template and is ready (decision R15).
 fn is_ready(stateful_set: &StatefulSet) -> bool {
-    let Some(status) = &stateful_set.status else { return false };
+    let Some(status) = &stateful_set.status else {
+        return false;
+    };
     status.observed_generation.is_some()
         && status.observed_generation == stateful_set.metadata.generation
         && status.updated_replicas == Some(1)
@@ -162,12 +193,17 @@ fn is_ready(stateful_set: &StatefulSet) -> bool {
 /// The image of environmentd in the pod template.
 fn image(stateful_set: &StatefulSet) -> Option<String> {
     let pod = stateful_set.spec.as_ref()?.template.spec.as_ref()?;
-    let named = pod.containers.iter().find(|container| container.name == labels::APP_ENVIRONMENTD);
+    let named = pod
+        .containers
+        .iter()
+        .find(|container| container.name == labels::APP_ENVIRONMENTD);
     named.or_else(|| pod.containers.first())?.image.clone()
 }
 
 fn find<'a, K: Resource>(objects: &'a [K], name: &str) -> Option<&'a K> {
-    objects.iter().find(|object| object.meta().name.as_deref() == Some(name))
+    objects
+        .iter()
+        .find(|object| object.meta().name.as_deref() == Some(name))
 }
 
 /// Replaces the object of the same name in `objects`, or adds it.

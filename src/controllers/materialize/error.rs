@@ -44,7 +44,10 @@ pub enum Error {
 impl Error {
     /// Wraps the error of a request about the resource itself.
     pub(super) fn request(verb: &'static str) -> impl FnOnce(kube::Error) -> Self {
-        move |source| Error::Request { verb, source: Box::new(source) }
+        move |source| Error::Request {
+            verb,
+            source: Box::new(source),
+        }
     }
 
     /// The client's error, if a request failed.
@@ -59,10 +62,12 @@ impl Error {
     /// Whether this only says that somebody else was faster, or that this replica does not lead any more: no event,
     /// no failure of the object (decision O1).
     pub fn is_nobodys_fault(&self) -> bool {
-        matches!(self, Error::Outdated) || self.cause().is_some_and(|error| {
-            let conflict = matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict");
-            conflict || leadership::is_refused(error)
-        })
+        matches!(self, Error::Outdated)
+            || self.cause().is_some_and(|error| {
+                let conflict =
+                    matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict");
+                conflict || leadership::is_refused(error)
+            })
     }
 
     /// Whether the API server judged an object and refused it: trying again as it is won't help.

@@ -25,7 +25,7 @@ pub(super) struct Subject {
     pub(super) question: Question,
     /// Whom.
     pub(super) endpoint: Endpoint,
-    /// Which version of which StatefulSet stands behind the endpoint: its uid and `metadata.generation`.
+    /// Which version of which `StatefulSet` stands behind the endpoint: its uid and `metadata.generation`.
     pub(super) incarnation: String,
 }
 
@@ -51,7 +51,10 @@ struct Inquiry {
 impl Inquiries {
     /// No questions yet. Whoever is to look again is sent to `wake`.
     pub(super) fn new(wake: UnboundedSender<ObjectRef<Materialize>>) -> Self {
-        Inquiries { open: Arc::default(), wake }
+        Inquiries {
+            open: Arc::default(),
+            wake,
+        }
     }
 
     /// The last answer to `subject`, or `None` if there is none yet; it goes on being asked until it is the awaited
@@ -60,7 +63,11 @@ impl Inquiries {
         let mut open = lock(&self.open);
         match open.get(uid) {
             Some(inquiry) if inquiry.subject == *subject => {
-                if inquiry.finished { open.remove(uid)?.latest.clone() } else { inquiry.latest.clone() }
+                if inquiry.finished {
+                    open.remove(uid)?.latest.clone()
+                } else {
+                    inquiry.latest.clone()
+                }
             }
             _ => {
                 let asking = ask_until_answered(
@@ -71,7 +78,12 @@ impl Inquiries {
                     subject.clone(),
                 );
                 let task = tokio::spawn(asking).abort_handle();
-                let inquiry = Inquiry { subject: subject.clone(), latest: None, finished: false, task };
+                let inquiry = Inquiry {
+                    subject: subject.clone(),
+                    latest: None,
+                    finished: false,
+                    task,
+                };
                 open.insert(uid.to_owned(), inquiry);
                 None
             }
@@ -114,7 +126,9 @@ async fn ask_until_answered(
             let Some(open) = open.upgrade() else { return };
             let mut open = lock(&open);
             // Replaced or ended meanwhile: the task is being aborted.
-            let Some(inquiry) = open.get_mut(&uid).filter(|inquiry| inquiry.subject == subject) else { return };
+            let Some(inquiry) = open.get_mut(&uid).filter(|inquiry| inquiry.subject == subject) else {
+                return;
+            };
             inquiry.finished = finished;
             if inquiry.latest.as_ref() != Some(&answer) {
                 inquiry.latest = Some(answer);
@@ -178,7 +192,9 @@ fn refusal(error: Error) -> Error {
 
 fn read(status: LeaderStatus) -> Answer {
     match status {
-        LeaderStatus::Initializing => Answer::NotYet("environmentd has not caught up with the active one yet".to_owned()),
+        LeaderStatus::Initializing => {
+            Answer::NotYet("environmentd has not caught up with the active one yet".to_owned())
+        }
         LeaderStatus::ReadyToPromote | LeaderStatus::Promoting => Answer::Ready,
         LeaderStatus::IsLeader => Answer::Leader,
     }

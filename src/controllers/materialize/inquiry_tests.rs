@@ -26,7 +26,10 @@ async fn environmentd(answers: &'static [(&'static str, &'static [(u16, &'static
                 head.push(socket.read_u8().await.unwrap());
             }
             let head = String::from_utf8(head).unwrap();
-            let index = answers.iter().position(|(path, _)| head.contains(path)).expect("a known path");
+            let index = answers
+                .iter()
+                .position(|(path, _)| head.contains(path))
+                .expect("a known path");
             let turn = turns[index].fetch_add(1, Ordering::SeqCst);
             let bodies = answers[index].1;
             let (code, body) = bodies[turn.min(bodies.len() - 1)];
@@ -47,8 +50,15 @@ const PROMOTE: &str = "POST /api/leader/promote";
 const SKIP: &str = "POST /api/leader/skip-catchup";
 
 fn subject(question: Question, base_url: &str) -> Subject {
-    let endpoint = Endpoint { base_url: base_url.to_owned(), password: None };
-    Subject { question, endpoint, incarnation: "uid/1".to_owned() }
+    let endpoint = Endpoint {
+        base_url: base_url.to_owned(),
+        password: None,
+    };
+    Subject {
+        question,
+        endpoint,
+        incarnation: "uid/1".to_owned(),
+    }
 }
 
 fn resource() -> ObjectRef<Materialize> {
@@ -76,7 +86,10 @@ fn not_caught_up() -> Answer {
 #[tokio::test]
 async fn asks_until_ready_and_wakes_only_on_changes() {
     let url = environmentd(&[(STATUS, &[INITIALIZING, INITIALIZING, READY])]).await;
-    assert_eq!(answers(Question::Status, &url, 2).await, [not_caught_up(), Answer::Ready]);
+    assert_eq!(
+        answers(Question::Status, &url, 2).await,
+        [not_caught_up(), Answer::Ready]
+    );
 }
 
 #[tokio::test]
@@ -100,16 +113,29 @@ async fn promotes_again_until_it_leads() {
 async fn skips_the_catch_up_whatever_the_status_is() {
     let url = environmentd(&[(STATUS, &[INITIALIZING]), (SKIP, &[(204, "")])]).await;
     assert_eq!(answers(Question::SkipCatchUp, &url, 1).await, [Answer::Ready]);
-    let url = environmentd(&[(STATUS, &[INITIALIZING]), (SKIP, &[(400, r#"{"message":"too early"}"#)])]).await;
-    assert_eq!(answers(Question::SkipCatchUp, &url, 1).await, [Answer::Refused("too early".to_owned())]);
+    let url = environmentd(&[
+        (STATUS, &[INITIALIZING]),
+        (SKIP, &[(400, r#"{"message":"too early"}"#)]),
+    ])
+    .await;
+    assert_eq!(
+        answers(Question::SkipCatchUp, &url, 1).await,
+        [Answer::Refused("too early".to_owned())]
+    );
 }
 
 #[tokio::test]
 async fn bad_answers_are_told_apart() {
     let url = environmentd(&[(STATUS, &[(503, ""), (200, "<html>")])]).await;
     let answers = answers(Question::Status, &url, 2).await;
-    assert!(matches!(&answers[0], Answer::NotYet(text) if text.contains("503")), "{answers:?}");
-    assert!(matches!(&answers[1], Answer::Unreadable(text) if text.contains("web page")), "{answers:?}");
+    assert!(
+        matches!(&answers[0], Answer::NotYet(text) if text.contains("503")),
+        "{answers:?}"
+    );
+    assert!(
+        matches!(&answers[1], Answer::Unreadable(text) if text.contains("web page")),
+        "{answers:?}"
+    );
 }
 
 #[tokio::test]
@@ -134,8 +160,15 @@ async fn another_incarnation_is_asked_anew() {
     let first = subject(Question::Status, &url);
     inquiries.ask(&resource(), "u", &first);
     woken.next().await.unwrap();
-    let second = Subject { incarnation: "uid/2".to_owned(), ..first };
-    assert_eq!(inquiries.ask(&resource(), "u", &second), None, "the answer was about the first");
+    let second = Subject {
+        incarnation: "uid/2".to_owned(),
+        ..first
+    };
+    assert_eq!(
+        inquiries.ask(&resource(), "u", &second),
+        None,
+        "the answer was about the first"
+    );
 }
 
 #[tokio::test]

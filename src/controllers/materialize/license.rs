@@ -126,7 +126,9 @@ fn verify(text: &str, keys: &[DecodingKey]) -> Result<TokenData<Claims>, Invalid
     validation.validate_exp = false;
     validation.validate_nbf = false;
     validation.validate_aud = false;
-    keys.iter().find_map(|key| decode(text, key, &validation).ok()).ok_or(InvalidLicense::Signature)
+    keys.iter()
+        .find_map(|key| decode(text, key, &validation).ok())
+        .ok_or(InvalidLicense::Signature)
 }
 
 fn judge(claims: &Claims, now: Timestamp) -> Result<License, InvalidLicense> {
@@ -154,7 +156,10 @@ fn judge(claims: &Claims, now: Timestamp) -> Result<License, InvalidLicense> {
         },
     };
     let id: Uuid = audience.parse().map_err(|_| InvalidLicense::Audience)?;
-    Ok(License { environment_id: (!id.is_nil()).then_some(id), expired: claims.exp < now.as_second() })
+    Ok(License {
+        environment_id: (!id.is_nil()).then_some(id),
+        expired: claims.exp < now.as_second(),
+    })
 }
 
 /// What the library says, without any part of the key.

@@ -53,7 +53,13 @@ fn with(name: &str, value: Value) -> String {
 #[test]
 fn valid() {
     let license = check(&key(&claims())).unwrap();
-    assert_eq!(license, License { environment_id: Some(ID.parse().unwrap()), expired: false });
+    assert_eq!(
+        license,
+        License {
+            environment_id: Some(ID.parse().unwrap()),
+            expired: false
+        }
+    );
 }
 
 #[test]
@@ -75,14 +81,20 @@ fn an_audience_may_be_a_list_of_one() {
 
 #[test]
 fn expired_is_still_valid() {
-    assert_eq!(check(&with("exp", json!(NOW - 1))).map(|license| license.expired), Ok(true));
+    assert_eq!(
+        check(&with("exp", json!(NOW - 1))).map(|license| license.expired),
+        Ok(true)
+    );
 }
 
 #[test]
 fn empty_and_binary_are_refused() {
     assert_eq!(check(""), Err(InvalidLicense::Empty));
     assert_eq!(check(" \n"), Err(InvalidLicense::Empty));
-    assert_eq!(License::check(&[0xff, 0xfe], &[ours()], now()), Err(InvalidLicense::NotText));
+    assert_eq!(
+        License::check(&[0xff, 0xfe], &[ours()], now()),
+        Err(InvalidLicense::NotText)
+    );
 }
 
 #[test]
@@ -100,13 +112,19 @@ fn every_required_claim_is_required() {
         let mut claims = claims();
         claims.as_object_mut().unwrap().remove(name);
         let error = check(&key(&claims)).unwrap_err();
-        assert!(matches!(&error, InvalidLicense::Malformed(text) if text.contains(name)), "{name}: {error}");
+        assert!(
+            matches!(&error, InvalidLicense::Malformed(text) if text.contains(name)),
+            "{name}: {error}"
+        );
     }
 }
 
 #[test]
 fn another_issuer() {
-    assert_eq!(check(&with("iss", json!("Materialize Inc"))), Err(InvalidLicense::Issuer));
+    assert_eq!(
+        check(&with("iss", json!("Materialize Inc"))),
+        Err(InvalidLicense::Issuer)
+    );
 }
 
 #[test]
@@ -126,7 +144,10 @@ fn another_type() {
 #[test]
 fn another_algorithm_even_with_the_right_key() {
     for algorithm in [Algorithm::RS256, Algorithm::PS512] {
-        assert_eq!(check(&sign(&Header::new(algorithm), &claims())), Err(InvalidLicense::Algorithm));
+        assert_eq!(
+            check(&sign(&Header::new(algorithm), &claims())),
+            Err(InvalidLicense::Algorithm)
+        );
     }
     let hmac = EncodingKey::from_secret(include_bytes!("testdata/license-public.pem"));
     let forged = encode(&Header::new(Algorithm::HS256), &claims(), &hmac).unwrap();
@@ -136,8 +157,14 @@ fn another_algorithm_even_with_the_right_key() {
 #[test]
 fn signature_of_another_key() {
     let text = key(&claims());
-    assert_eq!(License::check(text.as_bytes(), &[another()], now()), Err(InvalidLicense::Signature));
-    assert!(License::check(text.as_bytes(), &[another(), ours()], now()).is_ok(), "any of the keys will do");
+    assert_eq!(
+        License::check(text.as_bytes(), &[another()], now()),
+        Err(InvalidLicense::Signature)
+    );
+    assert!(
+        License::check(text.as_bytes(), &[another(), ours()], now()).is_ok(),
+        "any of the keys will do"
+    );
 }
 
 #[test]
@@ -147,7 +174,10 @@ fn without_keys_everything_but_the_signature_is_checked() {
     assert_eq!(check(&unsigned), Err(InvalidLicense::Signature));
     assert!(License::check(unsigned.as_bytes(), &[], now()).is_ok());
     let issuer = with("iss", json!("me"));
-    assert_eq!(License::check(issuer.as_bytes(), &[], now()), Err(InvalidLicense::Issuer));
+    assert_eq!(
+        License::check(issuer.as_bytes(), &[], now()),
+        Err(InvalidLicense::Issuer)
+    );
 }
 
 #[test]
@@ -159,19 +189,31 @@ fn not_yet_valid() {
         check(&key(&claims))
     };
     assert!(ahead(60).is_ok(), "clocks may disagree by a minute");
-    assert_eq!(ahead(61), Err(InvalidLicense::NotYetValid(Timestamp::from_second(NOW + 61).unwrap())));
+    assert_eq!(
+        ahead(61),
+        Err(InvalidLicense::NotYetValid(Timestamp::from_second(NOW + 61).unwrap()))
+    );
 }
 
 #[test]
 fn issued_outside_of_its_validity() {
-    assert_eq!(check(&with("iat", json!(NOW - 1001))), Err(InvalidLicense::IssuedOutside));
-    assert_eq!(check(&with("iat", json!(NOW + 1001))), Err(InvalidLicense::IssuedOutside));
+    assert_eq!(
+        check(&with("iat", json!(NOW - 1001))),
+        Err(InvalidLicense::IssuedOutside)
+    );
+    assert_eq!(
+        check(&with("iat", json!(NOW + 1001))),
+        Err(InvalidLicense::IssuedOutside)
+    );
     assert!(check(&with("iat", json!(NOW + 1000))).is_ok());
 }
 
 #[test]
 fn revoked() {
-    assert_eq!(check(&with("jti", json!("eddaf004-dc1e-48cf-9cc1-41d1543d940a"))), Err(InvalidLicense::Revoked));
+    assert_eq!(
+        check(&with("jti", json!("eddaf004-dc1e-48cf-9cc1-41d1543d940a"))),
+        Err(InvalidLicense::Revoked)
+    );
 }
 
 #[test]

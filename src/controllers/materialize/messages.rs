@@ -18,13 +18,19 @@ pub(super) struct Messages {
 impl Messages {
     /// Nothing was written yet.
     pub(super) fn new(clock: Clock) -> Self {
-        Messages { clock, written: Mutex::default() }
+        Messages {
+            clock,
+            written: Mutex::default(),
+        }
     }
 
     /// Notes that the status of the resource `uid` was written.
     pub(super) fn written(&self, uid: &str) {
         let now = self.clock.now();
-        self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(uid.to_owned(), now);
+        self.written
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(uid.to_owned(), now);
     }
 
     /// How long until `interval` has passed since the last write; `None` if it has, or if there was none.

@@ -16,7 +16,10 @@ pub struct NeedsUpdate {
 impl NeedsUpdate {
     /// An empty set that tells `gauge` its size whenever that may have changed.
     pub fn new(gauge: impl Fn(u64) + Send + Sync + 'static) -> Self {
-        let needs_update = NeedsUpdate { set: Arc::default(), gauge: Arc::new(gauge) };
+        let needs_update = NeedsUpdate {
+            set: Arc::default(),
+            gauge: Arc::new(gauge),
+        };
         needs_update.reset();
         needs_update
     }
@@ -25,7 +28,11 @@ impl NeedsUpdate {
     pub fn set(&self, namespace: &str, name: &str, needs_update: bool) {
         self.change(|set| {
             let key = (namespace.to_owned(), name.to_owned());
-            if needs_update { set.insert(key) } else { set.remove(&key) };
+            if needs_update {
+                set.insert(key)
+            } else {
+                set.remove(&key)
+            };
         });
     }
 
@@ -44,7 +51,10 @@ impl NeedsUpdate {
 
 impl fmt::Debug for NeedsUpdate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("NeedsUpdate").field("set", &self.set).finish_non_exhaustive()
+        formatter
+            .debug_struct("NeedsUpdate")
+            .field("set", &self.set)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,10 +1,10 @@
-//! What the pods of a StatefulSet say about why it is not ready. No I/O.
+//! What the pods of a `StatefulSet` say about why it is not ready. No I/O.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::ResourceExt as _;
 
-/// The label by which a StatefulSet's pods carry their revision.
+/// The label by which a `StatefulSet`'s pods carry their revision.
 const REVISION: &str = "controller-revision-hash";
 
 /// What was found.
@@ -12,7 +12,7 @@ const REVISION: &str = "controller-revision-hash";
 pub(super) struct Findings {
     /// Why the pod is not ready, in one line; `None` if Kubernetes does not say.
     pub(super) trouble: Option<String>,
-    /// Name and uid of pods of an older revision that are not ready: the StatefulSet's controller waits for them for
+    /// Name and uid of pods of an older revision that are not ready: the `StatefulSet`'s controller waits for them for
     /// ever (decision R19).
     pub(super) stuck: Vec<(String, String)>,
 }
@@ -33,12 +33,18 @@ pub(super) fn look_at(stateful_set: &StatefulSet, pods: &[Pod]) -> Findings {
         .filter(|pod| is_stuck(pod) && !deleted(pod))
         .filter_map(|pod| Some((pod.name_any(), pod.uid()?)))
         .collect();
-    Findings { trouble: pods.iter().find_map(trouble), stuck }
+    Findings {
+        trouble: pods.iter().find_map(trouble),
+        stuck,
+    }
 }
 
 fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// The first thing that keeps a pod from being ready.
@@ -48,14 +54,20 @@ fn trouble(pod: &Pod) -> Option<String> {
         return Some(format!("pod {name} is being deleted"));
     }
     let status = pod.status.as_ref()?;
-    let unschedulable = status.conditions.iter().flatten().find(|condition| {
-        condition.type_ == "PodScheduled" && condition.status == "False"
-    });
+    let unschedulable = status
+        .conditions
+        .iter()
+        .flatten()
+        .find(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
     if let Some(condition) = unschedulable {
         let reason = condition.reason.as_deref().unwrap_or("Unschedulable");
         return Some(explain(&name, reason, condition.message.as_deref()));
     }
-    let containers = status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten());
+    let containers = status
+        .init_container_statuses
+        .iter()
+        .flatten()
+        .chain(status.container_statuses.iter().flatten());
     containers.filter(|container| !container.ready).find_map(|container| {
         let (reason, message) = state(container)?;
         Some(explain(&name, &reason, message.as_deref()))
@@ -117,7 +129,13 @@ mod tests {
         }]});
         let findings = look_at(&stateful_set(2), &[pod("new", &waiting)]);
         let expected = "pod mzx-environmentd-2-0: ImagePullBackOff (Back-off pulling image \"i\")";
-        assert_eq!(findings, Findings { trouble: Some(expected.to_owned()), stuck: vec![] });
+        assert_eq!(
+            findings,
+            Findings {
+                trouble: Some(expected.to_owned()),
+                stuck: vec![]
+            }
+        );
     }
 
     #[test]
@@ -126,17 +144,28 @@ mod tests {
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available",
         }]});
         let trouble = look_at(&stateful_set(2), &[pod("new", &status)]).trouble;
-        assert_eq!(trouble.as_deref(), Some("pod mzx-environmentd-2-0: Unschedulable (0/3 nodes are available)"));
+        assert_eq!(
+            trouble.as_deref(),
+            Some("pod mzx-environmentd-2-0: Unschedulable (0/3 nodes are available)")
+        );
     }
 
     #[test]
     fn only_an_older_pod_that_is_not_ready_is_stuck() {
         let not_ready = json!({});
         let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
-        let stuck = |observed, revision, status: &Value| look_at(&stateful_set(observed), &[pod(revision, status)]).stuck;
-        assert_eq!(stuck(2, "old", &not_ready), [("mzx-environmentd-2-0".to_owned(), "u1".to_owned())]);
+        let stuck =
+            |observed, revision, status: &Value| look_at(&stateful_set(observed), &[pod(revision, status)]).stuck;
+        assert_eq!(
+            stuck(2, "old", &not_ready),
+            [("mzx-environmentd-2-0".to_owned(), "u1".to_owned())]
+        );
         assert_eq!(stuck(2, "old", &ready), [], "replaced by its controller");
         assert_eq!(stuck(2, "new", &not_ready), [], "of the current revision");
-        assert_eq!(stuck(1, "old", &not_ready), [], "the controller has not seen the new template yet");
+        assert_eq!(
+            stuck(1, "old", &not_ready),
+            [],
+            "the controller has not seen the new template yet"
+        );
     }
 }

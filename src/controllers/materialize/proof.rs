@@ -18,7 +18,10 @@ pub(super) struct Proof {
 impl Proof {
     /// Nothing is proved yet; `api` reads the resource, without any cache.
     pub(super) fn new(api: Api<Materialize>) -> Self {
-        Proof { api, proved: Mutex::default() }
+        Proof {
+            api,
+            proved: Mutex::default(),
+        }
     }
 
     /// `materialize` is what the API server just answered a conditional write with.
@@ -36,11 +39,13 @@ impl Proof {
             return Ok(());
         }
         let name = materialize.name_any();
-        let current = self.api.get_metadata_opt(&name).await.map_err(Error::request("read the Materialize"))?;
+        let current = self
+            .api
+            .get_metadata_opt(&name)
+            .await
+            .map_err(Error::request("read the Materialize"))?;
         match current {
-            Some(current)
-                if current.resource_version() == version && current.metadata.deletion_timestamp.is_none() =>
-            {
+            Some(current) if current.resource_version() == version && current.metadata.deletion_timestamp.is_none() => {
                 self.note(materialize);
                 Ok(())
             }

@@ -39,7 +39,10 @@ pub(super) fn initial(materialize: &Materialize, resource_id: String) -> Result<
             .parse::<u64>()
             .ok()
             .filter(|number| i64::try_from(*number).is_ok())
-            .ok_or_else(|| Stall::InvalidAnnotation { key, value: value.clone() })?,
+            .ok_or_else(|| Stall::InvalidAnnotation {
+                key,
+                value: value.clone(),
+            })?,
     };
     Ok(MaterializeStatus {
         resource_id,
@@ -53,7 +56,10 @@ pub(super) fn initial(materialize: &Materialize, resource_id: String) -> Result<
 /// Whether the first status has yet to be written: there is none, or only one that says that it can't be.
 pub(super) fn is_uninitialised(materialize: &Materialize) -> bool {
     let Some(status) = &materialize.status else { return true };
-    let stalled = status.conditions.iter().any(|c| c.type_ == STALLED && c.reason == "InvalidAnnotation");
+    let stalled = status
+        .conditions
+        .iter()
+        .any(|c| c.type_ == STALLED && c.reason == "InvalidAnnotation");
     status.resource_id.is_empty() || (stalled && status.up_to_date().is_none())
 }
 
@@ -66,7 +72,9 @@ pub(super) fn reported(status: &MaterializeStatus) -> Reported {
         reason,
         Some(UpToDateReason::Applying | UpToDateReason::ReadyToPromote | UpToDateReason::FailedDeploy)
     );
-    let transition = condition.filter(|_| clock).map(|condition| condition.last_transition_time.0);
+    let transition = condition
+        .filter(|_| clock)
+        .map(|condition| condition.last_transition_time.0);
     Reported {
         active: status.active_generation,
         reason,
@@ -91,7 +99,8 @@ pub(super) fn next(
     if let Some(report) = report {
         next.active_generation = report.active;
         next.last_completed_rollout_request = report.completed;
-        next.last_completed_rollout_environmentd_image_ref.clone_from(&report.image);
+        next.last_completed_rollout_environmentd_image_ref
+            .clone_from(&report.image);
         next.resources_hash.clone_from(&report.hash);
         next.rollout_started_at = report.started_at.map(Time);
     }
@@ -107,9 +116,7 @@ pub(super) fn next(
             .map_or(Time(now), |before| before.last_transition_time.clone()),
     };
     let up_to_date = match report {
-        Some(Report { reason, message, .. }) => {
-            Some(condition(UP_TO_DATE, reason.status(), reason.as_str(), message))
-        }
+        Some(Report { reason, message, .. }) => Some(condition(UP_TO_DATE, reason.status(), reason.as_str(), message)),
         None => said(UP_TO_DATE).cloned(),
     };
     let stalled = stall.map(|stall| condition(STALLED, "True", stall.reason(), &stall.to_string()));
@@ -126,7 +133,10 @@ pub(super) fn same(left: &MaterializeStatus, right: &MaterializeStatus) -> bool 
 pub(super) fn same_but_for_messages(left: &MaterializeStatus, right: &MaterializeStatus) -> bool {
     let silent = |status: &MaterializeStatus| {
         let mut status = timeless(status);
-        status.conditions.iter_mut().for_each(|condition| condition.message.clear());
+        status
+            .conditions
+            .iter_mut()
+            .for_each(|condition| condition.message.clear());
         status
     };
     silent(left) == silent(right)
@@ -160,7 +170,10 @@ pub(super) async fn write(
         "metadata": { "resourceVersion": materialize.metadata.resource_version, "uid": materialize.metadata.uid },
         "status": own_keys(status)?,
     });
-    let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    let parameters = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
     api.patch_status(&materialize.name_any(), &parameters, &Patch::Merge(&patch))
         .await
         .map_err(Error::request("write the status of the Materialize"))
@@ -171,8 +184,10 @@ fn own_keys(status: &MaterializeStatus) -> Result<Value, Error> {
     let Ok(Value::Object(mut all)) = serde_json::to_value(status) else {
         return Err(Error::Internal("the status can't be written as JSON"));
     };
-    let own: Map<String, Value> =
-        KEYS.iter().map(|key| ((*key).to_owned(), all.remove(*key).unwrap_or(Value::Null))).collect();
+    let own: Map<String, Value> = KEYS
+        .iter()
+        .map(|key| ((*key).to_owned(), all.remove(*key).unwrap_or(Value::Null)))
+        .collect();
     Ok(Value::Object(own))
 }
 

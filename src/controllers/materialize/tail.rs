@@ -32,12 +32,19 @@ pub(super) async fn hand_over(
             .get_opt(name)
             .await
             .map_err(Error::request("read the Balancer"))?;
-        if live.as_ref().is_some_and(|live| live.spec.balancerd_image_ref != desired.spec.balancerd_image_ref) {
+        if live
+            .as_ref()
+            .is_some_and(|live| live.spec.balancerd_image_ref != desired.spec.balancerd_image_ref)
+        {
             proof.require(environment.materialize).await?;
         }
         let applied = writer.apply_over(&desired, live).await?;
         if !is_ready(applied.object().status.as_ref()) {
-            debug!(namespace = writer.namespace, name = applied.object().name_any(), "the Balancer is not ready yet");
+            debug!(
+                namespace = writer.namespace,
+                name = applied.object().name_any(),
+                "the Balancer is not ready yet"
+            );
             return Ok(Tail::AwaitsBalancer);
         }
     } else {
@@ -49,7 +56,10 @@ pub(super) async fn hand_over(
             .get_opt(name)
             .await
             .map_err(Error::request("read the Console"))?;
-        if live.as_ref().is_some_and(|live| live.spec.console_image_ref != desired.spec.console_image_ref) {
+        if live
+            .as_ref()
+            .is_some_and(|live| live.spec.console_image_ref != desired.spec.console_image_ref)
+        {
             proof.require(environment.materialize).await?;
         }
         writer.apply_over(&desired, live).await?;
@@ -61,5 +71,7 @@ pub(super) async fn hand_over(
 
 fn is_ready(status: Option<&BalancerStatus>) -> bool {
     let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == READY && condition.status == "True")
+    conditions
+        .iter()
+        .any(|condition| condition.type_ == READY && condition.status == "True")
 }

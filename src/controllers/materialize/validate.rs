@@ -155,9 +155,16 @@ pub fn validate(
             let name = spec.backend_secret_name.clone();
             return Verdict::Stalled(Stall::BackendSecretNotFound { namespace, name });
         }
-        BackendSecret::Found { license_key: Some(key), .. } => match License::check(key, keys, now) {
+        BackendSecret::Found {
+            license_key: Some(key), ..
+        } => match License::check(key, keys, now) {
             Ok(license) => Some(license),
-            Err(error) => return Verdict::Stalled(Stall::LicenseKeyInvalid { secret: secret_name, error }),
+            Err(error) => {
+                return Verdict::Stalled(Stall::LicenseKeyInvalid {
+                    secret: secret_name,
+                    error,
+                });
+            }
         },
         BackendSecret::Found { license_key: None, .. } => {
             if ImageVersion::of(&spec.environmentd_image_ref).requires_license_key() {
@@ -168,12 +175,21 @@ pub fn validate(
     };
     let licensed_id = license.and_then(|license| license.environment_id);
     let request_rollout = spec.request_rollout.is_nil().then(&random);
-    let environment_id = spec.environment_id.is_nil().then(|| licensed_id.unwrap_or_else(&random));
+    let environment_id = spec
+        .environment_id
+        .is_nil()
+        .then(|| licensed_id.unwrap_or_else(&random));
     if request_rollout.is_some() || environment_id.is_some() {
-        return Verdict::FillIn { request_rollout, environment_id };
+        return Verdict::FillIn {
+            request_rollout,
+            environment_id,
+        };
     }
     if let Some(license) = licensed_id.filter(|id| *id != spec.environment_id) {
-        return Verdict::Stalled(Stall::EnvironmentIdMismatch { spec: spec.environment_id, license });
+        return Verdict::Stalled(Stall::EnvironmentIdMismatch {
+            spec: spec.environment_id,
+            license,
+        });
     }
     match rival(materialize, claimants) {
         Some(rival) => Verdict::Stalled(Stall::EnvironmentIdInUse {
@@ -189,9 +205,16 @@ pub fn validate(
 fn rival<'a>(materialize: &Materialize, claimants: &'a [Claimant]) -> Option<&'a Claimant> {
     let own = Claimant::of(materialize);
     let rank = |claimant: &Claimant| {
-        (u64::MAX - claimant.active_generation, claimant.created.unwrap_or(Timestamp::MAX), claimant.uid.clone())
+        (
+            u64::MAX - claimant.active_generation,
+            claimant.created.unwrap_or(Timestamp::MAX),
+            claimant.uid.clone(),
+        )
     };
-    claimants.iter().filter(|claimant| claimant.uid != own.uid && rank(claimant) < rank(&own)).min_by_key(|c| rank(c))
+    claimants
+        .iter()
+        .filter(|claimant| claimant.uid != own.uid && rank(claimant) < rank(&own))
+        .min_by_key(|c| rank(c))
 }
 
 // === impl Claimant ===

@@ -39,7 +39,7 @@ const ECHO: Duration = Duration::from_millis(20);
 /// A custom resource that a controller reconciles.
 pub(in crate::controllers) trait Primary:
     Resource<DynamicType = ()>
-    + HasStatus<Status: Serialize>
+    + HasStatus<Status: Serialize + Send>
     + Clone
     + Debug
     + Serialize
@@ -52,7 +52,7 @@ pub(in crate::controllers) trait Primary:
 
 impl<R> Primary for R where
     R: Resource<DynamicType = ()>
-        + HasStatus<Status: Serialize>
+        + HasStatus<Status: Serialize + Send>
         + Clone
         + Debug
         + Serialize
@@ -119,10 +119,7 @@ impl Watches<'_> {
 
 /// Leaves out what this operator wrote itself. Each change waits a moment, all at the same time, because the echo of
 /// a write may come before the answer to it.
-fn without_echoes<R: Primary>(
-    news: impl Stream<Item = News<R>>,
-    own: OwnWrites,
-) -> impl Stream<Item = ObjectRef<R>> {
+fn without_echoes<R: Primary>(news: impl Stream<Item = News<R>>, own: OwnWrites) -> impl Stream<Item = ObjectRef<R>> {
     let judged = news.map(move |news| {
         let own = own.clone();
         async move {
@@ -179,7 +176,10 @@ mod tests {
     #[test]
     fn the_owner_is_told_by_group_and_kind() {
         let of_balancer = owned_by("materialize.cloud/v1alpha1", "Balancer");
-        assert_eq!(owner::<Balancer>(&of_balancer).unwrap(), ObjectRef::new("mz").within("ns"));
+        assert_eq!(
+            owner::<Balancer>(&of_balancer).unwrap(),
+            ObjectRef::new("mz").within("ns")
+        );
         assert_eq!(owner::<Console>(&of_balancer), None);
         assert_eq!(owner::<Balancer>(&owned_by("example.com/v1alpha1", "Balancer")), None);
         assert_eq!(owner::<Balancer>(&ObjectMeta::default()), None);

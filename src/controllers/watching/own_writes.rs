@@ -38,7 +38,9 @@ impl OwnWrites {
 
     /// Whether this version of an object is the one that we wrote last.
     pub(in crate::controllers) fn is_own_object(&self, meta: &ObjectMeta) -> bool {
-        let (Some(uid), Some(version)) = (&meta.uid, &meta.resource_version) else { return false };
+        let (Some(uid), Some(version)) = (&meta.uid, &meta.resource_version) else {
+            return false;
+        };
         self.lock().versions.get(uid) == Some(version)
     }
 
@@ -93,7 +95,10 @@ mod tests {
     #[test]
     fn a_status_is_our_own_before_the_answer_comes() {
         let own = OwnWrites::default();
-        let status = MaterializeStatus { active_generation: 3, ..MaterializeStatus::default() };
+        let status = MaterializeStatus {
+            active_generation: 3,
+            ..MaterializeStatus::default()
+        };
         own.status("u", &status);
         assert!(own.is_own_status("u", fingerprint(Some(&status))));
         assert!(!own.is_own_status("u", fingerprint(Some(&MaterializeStatus::default()))));

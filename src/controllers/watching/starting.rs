@@ -31,13 +31,19 @@ pub(in crate::controllers) struct FirstList {
 impl Starting {
     /// Nothing is awaited yet.
     pub(in crate::controllers) fn new() -> Self {
-        Starting { awaited: watch::Sender::new(0), open: Arc::default() }
+        Starting {
+            awaited: watch::Sender::new(0),
+            open: Arc::default(),
+        }
     }
 
     /// One more list to wait for.
     pub(in crate::controllers) fn expect(&self) -> FirstList {
         self.awaited.send_modify(|awaited| *awaited += 1);
-        FirstList { starting: self.clone(), awaited: true }
+        FirstList {
+            starting: self.clone(),
+            awaited: true,
+        }
     }
 
     /// Ends when every list has arrived, or after five seconds.

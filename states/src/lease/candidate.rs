@@ -22,14 +22,15 @@ impl Step<'_> {
         }
     }
 
-    /// The watch says that the Lease is gone. Only a read can tell since when it is known to be.
+    /// The watch says that the Lease is gone. Only a read can tell since when it is known to be. Before the first look
+    /// that is no news: a read is due, or under way, anyhow.
     pub(super) fn candidate_misses(&mut self) {
-        if !matches!(self.state.sight.known, Known::Absent { .. }) {
+        if matches!(self.state.sight.known, Known::Lease(_)) {
             self.candidate_doubts(self.now.at);
         }
     }
 
-    pub(super) fn candidate_answered(&mut self, request: InFlight, answer: Answer) {
+    pub(super) fn candidate_answered(&mut self, request: &InFlight, answer: Answer) {
         match (&request.operation, answer) {
             (Operation::Read, Answer::Lease(lease)) => {
                 self.look(lease, Source::Read(request.sent_at));
@@ -43,7 +44,7 @@ impl Step<'_> {
                 self.candidate_read_failed(retry_after);
             }
             (Operation::Read, Answer::Conflict) => self.candidate_read_failed(None),
-            (operation, Answer::Lease(stored)) => self.candidate_wrote(&operation.clone(), stored, &request),
+            (operation, Answer::Lease(stored)) => self.candidate_wrote(operation, stored, request),
             (operation, Answer::Conflict | Answer::Absent) => {
                 let outrun = match operation {
                     Operation::Replace { version, .. } => {
@@ -59,7 +60,7 @@ impl Step<'_> {
             }
             (_, Answer::Refused { retry_after }) => self.candidate_pauses(retry_after),
             (_, Answer::Unknown { retry_after }) => {
-                self.remember_write(&request);
+                self.remember_write(request);
                 self.candidate_pauses(retry_after);
                 self.candidate_doubts(self.now.at);
             }
@@ -107,7 +108,7 @@ impl Step<'_> {
             return Some(self.send(Operation::Read, Duration::MAX));
         }
         if attempt_at.is_some_and(|moment| moment <= at) {
-            return self.attempt();
+            return Some(self.attempt());
         }
         match (read_at, attempt_at) {
             (Some(read), Some(attempt)) => Some(read.min(attempt)),
@@ -133,7 +134,7 @@ impl Step<'_> {
         (self.rules.acquire).then(|| free_at.max(not_before.unwrap_or_default()))
     }
 
-    fn attempt(&mut self) -> Option<Moment> {
+    fn attempt(&mut self) -> Moment {
         let operation = match self.state.sight.lease().cloned() {
             None => {
                 let spec = self.acquired(None);
@@ -159,7 +160,7 @@ impl Step<'_> {
                 version: lease.version,
             },
         };
-        Some(self.send(operation, Duration::MAX))
+        self.send(operation, Duration::MAX)
     }
 
     /// The spec with which this replica acquires a Lease over `before` (decision L7).

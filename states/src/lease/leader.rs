@@ -45,7 +45,7 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn leader_answered(&mut self, request: InFlight, answer: Answer) {
+    pub(super) fn leader_answered(&mut self, request: &InFlight, answer: Answer) {
         match (&request.operation, answer) {
             (Operation::Read, Answer::Lease(lease)) => self.leader_reads(lease, request.sent_at),
             (Operation::Read, Answer::Absent) => {
@@ -63,18 +63,18 @@ impl Step<'_> {
                 } else if stored.spec.proves(spec) {
                     self.leader_renewed(stored, request.sent_at, request.sent_at);
                 } else {
-                    self.remember_write(&request);
+                    self.remember_write(request);
                     self.leader_must_read(None);
                 }
             }
             (_, Answer::Conflict | Answer::Absent) => self.leader_must_read(None),
             (_, Answer::Refused { retry_after }) => self.leader_pauses(retry_after),
             (_, Answer::Unknown { retry_after }) => {
-                self.remember_write(&request);
+                self.remember_write(request);
                 self.leader_must_read(retry_after);
             }
             // A create belongs to a candidate; it can't lead while one is under way.
-            (Operation::Create(_), Answer::Lease(_)) => self.remember_write(&request),
+            (Operation::Create(_), Answer::Lease(_)) => self.remember_write(request),
         }
     }
 

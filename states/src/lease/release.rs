@@ -49,7 +49,7 @@ impl Step<'_> {
         });
     }
 
-    pub(super) fn resigned_answered(&mut self, request: InFlight, answer: Answer) {
+    pub(super) fn resigned_answered(&mut self, request: &InFlight, answer: Answer) {
         let Role::Resigned(resigned) = &mut self.state.role else {
             return;
         };
@@ -83,7 +83,7 @@ impl Step<'_> {
             (_, Answer::Unknown { .. }) => {
                 resigned.doubt = true;
                 if !releases {
-                    self.remember_write(&request);
+                    self.remember_write(request);
                 }
             }
         }

@@ -57,7 +57,7 @@ impl Step<'_> {
             }
             Observation::Answer { to, answer } => {
                 if let Some(in_flight) = self.state.in_flight.take_if(|in_flight| in_flight.id == to) {
-                    self.answered(in_flight, answer);
+                    self.answered(&in_flight, answer);
                 }
             }
             Observation::Resign => self.resign(false),
@@ -65,7 +65,7 @@ impl Step<'_> {
         }
         let at = self.now.at;
         if let Some(overdue) = self.state.in_flight.take_if(|in_flight| in_flight.deadline <= at) {
-            self.answered(overdue, Answer::Unknown { retry_after: None });
+            self.answered(&overdue, Answer::Unknown { retry_after: None });
         }
         self.forget_old_writes();
     }
@@ -88,7 +88,7 @@ impl Step<'_> {
         }
     }
 
-    fn answered(&mut self, request: InFlight, answer: Answer) {
+    fn answered(&mut self, request: &InFlight, answer: Answer) {
         match &self.state.role {
             Role::Idle => {}
             Role::Candidate(_) => self.candidate_answered(request, answer),

@@ -1,5 +1,7 @@
 //! The state machine itself.
 
+#![expect(clippy::unused_async, reason = "handlers of an async machine are all async")]
+
 use statig::Outcome::{self, Handled, Super, Transition};
 use statig::awaitable::IntoStateMachineExt as _;
 use statig::state_machine;

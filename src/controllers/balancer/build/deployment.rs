@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::Input;
 use crate::api::labels;
+use crate::api::v1alpha1::StaticRouting;
 use crate::controllers::building::deployment::{http_probe, pod_labels, under};
 use crate::controllers::building::identity::Component;
 use crate::controllers::building::names;
@@ -22,7 +23,7 @@ const CERTIFICATE_PATH: &str = "/etc/external_tls";
 /// Directory of the dynamic configuration. A directory, since files mounted singly are never refreshed.
 const DYNAMIC_CONFIG_PATH: &str = "/etc/balancerd";
 
-pub(super) fn build(input: &Input<'_>) -> Deployment {
+pub(super) fn build(input: &Input<'_>, routing: &StaticRouting) -> Deployment {
     let spec = &input.balancer.spec;
     let config = input.config;
     let placement = &config.scheduling.balancerd;
@@ -57,7 +58,7 @@ pub(super) fn build(input: &Input<'_>) -> Deployment {
                     ..ObjectMeta::default()
                 }),
                 spec: Some(PodSpec {
-                    containers: vec![container(input, mounts)],
+                    containers: vec![container(input, routing, mounts)],
                     volumes: non_empty_list(&volumes),
                     node_selector: non_empty(&placement.node_selector),
                     affinity: placement.affinity.clone(),
@@ -73,7 +74,7 @@ pub(super) fn build(input: &Input<'_>) -> Deployment {
     }
 }
 
-fn container(input: &Input<'_>, mounts: Vec<VolumeMount>) -> Container {
+fn container(input: &Input<'_>, routing: &StaticRouting, mounts: Vec<VolumeMount>) -> Container {
     let spec = &input.balancer.spec;
     let config = input.config;
     let ports = &config.ports;
@@ -82,7 +83,7 @@ fn container(input: &Input<'_>, mounts: Vec<VolumeMount>) -> Container {
         name: "balancerd".to_owned(),
         image: Some(spec.balancerd_image_ref.clone()),
         image_pull_policy: Some(config.images.image_pull_policy.as_kubernetes().to_owned()),
-        args: Some(args(input)),
+        args: Some(args(input, routing)),
         ports: Some(vec![
             container_port("pgwire", ports.balancerd_sql_port),
             container_port("http", ports.balancerd_http_port),
@@ -116,9 +117,8 @@ fn probe(path: &str, port: u16, initial_delay: Option<i32>, period: i32, failure
     }
 }
 
-fn args(input: &Input<'_>) -> Vec<String> {
+fn args(input: &Input<'_>, routing: &StaticRouting) -> Vec<String> {
     let ports = &input.config.ports;
-    let routing = input.routing;
     let host = names::service_host(&routing.environmentd_service_name, &routing.environmentd_namespace);
     let mut args = vec![
         "service".to_owned(),

@@ -28,8 +28,8 @@ pub struct BalancerObjects {
     pub service: Service,
 }
 
-/// Why the objects of a Balancer could not be built. Nothing is applied then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why the objects of a Balancer could not be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// The resource lacks what nothing can be generated without.
     #[error(transparent)]
@@ -61,7 +61,6 @@ struct Input<'a> {
     balancer: &'a Balancer,
     config: &'a Config,
     identity: Identity,
-    routing: &'a StaticRouting,
     external_tls: bool,
     internal_tls: bool,
 }
@@ -74,12 +73,33 @@ impl BalancerObjects {
     /// # Errors
     /// If the Balancer has no status yet, no clear routing, or impossible certificate settings.
     pub fn build(balancer: &Balancer, config: &Config) -> Result<Self, BuildError> {
+        let input = Input::new(balancer, config)?;
+        let certificate = certificate::build(&input)?;
+        Ok(Self {
+            certificate,
+            deployment: deployment::build(&input, routing(balancer)?),
+            service: service::build(&input),
+        })
+    }
+
+    /// The certificate alone, which is applied even where it is not clear where connections go.
+    ///
+    /// # Errors
+    /// If the Balancer has no status yet, or impossible certificate settings.
+    pub fn certificate(balancer: &Balancer, config: &Config) -> Result<Option<Certificate>, BuildError> {
+        Ok(certificate::build(&Input::new(balancer, config)?)?)
+    }
+}
+
+// === impl Input ===
+
+impl<'a> Input<'a> {
+    fn new(balancer: &'a Balancer, config: &'a Config) -> Result<Self, IncompleteOwner> {
         let spec = &balancer.spec;
         let resource_id = balancer.status.as_ref().map(|status| status.resource_id.as_str());
         let defined = MaterializeCertSpec::issuer_defined;
-        let input = Input {
+        Ok(Self {
             identity: Identity::of(balancer, resource_id, Component::Balancerd)?,
-            routing: routing(balancer)?,
             external_tls: defined(
                 spec.external_certificate_spec.as_ref(),
                 config.certificates.balancerd_external.as_ref(),
@@ -90,11 +110,6 @@ impl BalancerObjects {
             ),
             balancer,
             config,
-        };
-        Ok(Self {
-            certificate: certificate::build(&input)?,
-            deployment: deployment::build(&input),
-            service: service::build(&input),
         })
     }
 }

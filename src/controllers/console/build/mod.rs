@@ -36,7 +36,7 @@ pub struct ConsoleObjects {
 }
 
 /// Why the objects of a Console could not be built. Nothing is applied then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// The resource lacks what nothing can be generated without.
     #[error(transparent)]

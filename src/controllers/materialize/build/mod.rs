@@ -46,7 +46,7 @@ pub use global::GlobalObjects;
 pub use record::Record;
 
 /// Why the objects of a `Materialize` could not be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// The resource lacks what nothing can be generated without.
     #[error(transparent)]

@@ -18,7 +18,11 @@ pub(super) fn decide(seen: &Observed) -> Decision {
     }
     let active = seen.reported.active;
     if active > 0 && !seen.done.upkeep && seen.active != Deployed::Terminating {
-        let step = if seen.changes() { Step::Restore(active) } else { Step::Apply(active) };
+        let step = if seen.changes() {
+            Step::Restore(active)
+        } else {
+            Step::Apply(active)
+        };
         return Decision::new(Rule::Upkeep, step);
     }
     let (rule, report) = if seen.changes() {
@@ -34,7 +38,10 @@ pub(super) fn decide(seen: &Observed) -> Decision {
 
 /// `WaitingForApproval`, unless it is said already; after a time-out that stays until the resource is edited.
 fn await_approval(seen: &Observed) -> Option<Report> {
-    let said = matches!(seen.reported.reason, Some(Reason::WaitingForApproval | Reason::RolloutTimeout));
+    let said = matches!(
+        seen.reported.reason,
+        Some(Reason::WaitingForApproval | Reason::RolloutTimeout)
+    );
     if said && !seen.stale() {
         return None;
     }

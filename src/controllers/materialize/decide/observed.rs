@@ -79,16 +79,16 @@ pub enum Gate {
 /// What exists of one generation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Deployed {
-    /// No StatefulSet, and nothing that is still being deleted.
+    /// No `StatefulSet`, and nothing that is still being deleted.
     #[default]
     Missing,
     /// Something of it is being deleted.
     Terminating,
-    /// Its StatefulSet exists.
+    /// Its `StatefulSet` exists.
     Running(Workload),
 }
 
-/// The StatefulSet of one generation.
+/// The `StatefulSet` of one generation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     /// What it was applied for. `None` if another operator made it (decision R4).
@@ -186,6 +186,13 @@ impl Observed {
         self.reported.reason.is_some_and(|reason| reason.status() == "Unknown")
     }
 
+    /// The start of a rollout that begins now: the next whole second, as times are stored, so that no rollout gets less
+    /// time than it was given.
+    pub(super) fn clock_start(&self) -> Timestamp {
+        let partial = self.now.subsec_nanosecond() != 0;
+        Timestamp::from_second(self.now.as_second().saturating_add(i64::from(partial))).unwrap_or(self.now)
+    }
+
     /// When the rollout times out, if it does. `None` also where that moment can't be expressed.
     pub fn times_out_at(&self) -> Option<Timestamp> {
         let timeout = SignedDuration::try_from(self.timeout).ok()?;
@@ -201,7 +208,9 @@ impl Observed {
     /// The hash that the active generation was deployed with, as far as it is known.
     pub fn deployed_hash(&self) -> String {
         match &self.active {
-            Deployed::Running(Workload { record: Some(record), .. }) => record.hash.clone(),
+            Deployed::Running(Workload {
+                record: Some(record), ..
+            }) => record.hash.clone(),
             Deployed::Running(_) if !self.changes() => self.hash_if_active.clone(),
             _ => self.reported.hash.clone(),
         }
@@ -234,7 +243,10 @@ impl Observed {
 
     /// What environmentd answered to `question`, if it was asked that.
     pub(super) fn answer_to(&self, question: Question) -> Option<&Answer> {
-        self.answer.as_ref().filter(|(asked, _)| *asked == question).map(|(_, answer)| answer)
+        self.answer
+            .as_ref()
+            .filter(|(asked, _)| *asked == question)
+            .map(|(_, answer)| answer)
     }
 }
 

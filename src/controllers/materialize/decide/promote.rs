@@ -23,7 +23,11 @@ pub(super) fn decide(seen: &Observed) -> Decision {
     };
     if !seen.done.deployed {
         let unchanged = !workload.differs_from(&seen.hash_if_next);
-        let step = if unchanged { Step::Apply(next) } else { Step::Restore(next) };
+        let step = if unchanged {
+            Step::Apply(next)
+        } else {
+            Step::Restore(next)
+        };
         return Decision::new(Rule::Upkeep, step);
     }
     match seen.answer_to(Question::Promote) {
@@ -33,9 +37,10 @@ pub(super) fn decide(seen: &Observed) -> Decision {
             let text = format!("environmentd of generation {next} was not promoted: {text}");
             Decision::new(Rule::PromotionFailed, Step::Fail(text))
         }
-        Some(Answer::Leader) => {
-            Decision::new(Rule::Complete, Step::SwitchTraffic(next, Box::new(completed(seen, workload))))
-        }
+        Some(Answer::Leader) => Decision::new(
+            Rule::Complete,
+            Step::SwitchTraffic(next, Box::new(completed(seen, workload))),
+        ),
     }
 }
 

@@ -61,7 +61,10 @@ pub(super) fn decide(seen: &Observed) -> Decision {
     match &seen.candidate {
         Deployed::Running(workload) if workload.ready => judge(seen, &target, workload),
         Deployed::Running(workload) => {
-            let detail = workload.trouble.clone().unwrap_or_else(|| "its pod is not ready".to_owned());
+            let detail = workload
+                .trouble
+                .clone()
+                .unwrap_or_else(|| "its pod is not ready".to_owned());
             await_it(seen, &target, Rule::AwaitPod, &detail)
         }
         // Deleted by somebody right after it was applied: the next pass applies it again.
@@ -81,8 +84,15 @@ pub(super) fn decide(seen: &Observed) -> Decision {
 /// | otherwise | ready | `Promoting` |
 fn judge(seen: &Observed, target: &Target, workload: &Workload) -> Decision {
     let next = seen.next();
-    let question = if seen.forces() { Question::SkipCatchUp } else { Question::Status };
-    let hash = workload.record.as_ref().map_or_else(|| seen.hash_if_next.clone(), |record| record.hash.clone());
+    let question = if seen.forces() {
+        Question::SkipCatchUp
+    } else {
+        Question::Status
+    };
+    let hash = workload
+        .record
+        .as_ref()
+        .map_or_else(|| seen.hash_if_next.clone(), |record| record.hash.clone());
     match seen.answer_to(question) {
         None => Decision::new(Rule::AwaitCatchUp, Step::Ask(question)),
         Some(Answer::NotYet(detail)) => await_it(seen, target, Rule::AwaitCatchUp, detail),
@@ -100,7 +110,14 @@ fn judge(seen: &Observed, target: &Target, workload: &Workload) -> Decision {
                 let message = format!("Attempting to promote generation {next}");
                 (Rule::EnterPromoting, Reason::Promoting, message, Step::Again)
             };
-            Decision::reporting(rule, Report { hash, ..seen.report(reason, message) }, step)
+            Decision::reporting(
+                rule,
+                Report {
+                    hash,
+                    ..seen.report(reason, message)
+                },
+                step,
+            )
         }
     }
 }
@@ -127,18 +144,17 @@ fn timed_out(seen: &Observed) -> Option<Decision> {
 
 /// What becomes of the candidate's objects (decisions R2 and R4).
 fn target(seen: &Observed) -> Target {
-    let Deployed::Running(workload) = &seen.candidate else { return Target::Current };
-    match &workload.record {
+    let Deployed::Running(workload) = &seen.candidate else {
+        return Target::Current;
+    };
+    let cancelled = seen.downtime_begun() && !seen.requested();
+    let keeps = match &workload.record {
         // Another operator's candidate goes on as it was deployed.
-        None if workload.differs => Target::AsDeployed,
-        None => Target::Current,
+        None => workload.differs,
         // The request id alone was restored after the downtime had begun: what is deployed is promoted.
-        Some(_) if seen.downtime_begun() && !seen.requested() => {
-            let reverted = workload.replaces.as_deref() == Some(seen.hash_if_active.as_str());
-            if reverted { Target::Current } else { Target::AsDeployed }
-        }
-        Some(_) => Target::Current,
-    }
+        Some(_) => cancelled && workload.replaces.as_deref() != Some(seen.hash_if_active.as_str()),
+    };
+    if keeps { Target::AsDeployed } else { Target::Current }
 }
 
 /// Whether the candidate already is what is to be deployed.
@@ -191,10 +207,14 @@ fn applying(seen: &Observed, target: &Target, detail: Option<&str>) -> Report {
     // The clock runs on for the same candidate and over retries of the same spec (decision R18).
     let same = is_deployed(seen, target)
         || (!seen.stale() && matches!(seen.reported.reason, Some(Reason::Applying | Reason::FailedDeploy)));
-    let started_at = seen.reported.started_at.filter(|_| same).or(Some(seen.now));
+    let started_at = seen.reported.started_at.filter(|_| same).or(Some(seen.clock_start()));
     let hash = match seen.strategy {
         Strategy::ImmediatelyPromoteCausingDowntime => seen.deployed_hash(),
         Strategy::WaitUntilReady | Strategy::ManuallyPromote => String::new(),
     };
-    Report { hash, started_at, ..seen.report(Reason::Applying, message) }
+    Report {
+        hash,
+        started_at,
+        ..seen.report(Reason::Applying, message)
+    }
 }

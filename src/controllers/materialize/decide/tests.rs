@@ -27,7 +27,11 @@ fn ago(seconds: i64) -> Timestamp {
 
 fn workload(request: Uuid, hash: &str, image: &str) -> Workload {
     Workload {
-        record: Some(Record { request, hash: hash.to_owned(), listeners: None }),
+        record: Some(Record {
+            request,
+            hash: hash.to_owned(),
+            listeners: None,
+        }),
         replaces: Some("hash-1".to_owned()),
         image: Some(image.to_owned()),
         ready: true,
@@ -63,18 +67,31 @@ fn settled() -> Observed {
         candidate: Deployed::Missing,
         leftovers: false,
         answer: None,
-        done: Done { upkeep: true, deployed: false, cleaned: false },
+        done: Done {
+            upkeep: true,
+            deployed: false,
+            cleaned: false,
+        },
     }
 }
 
 /// A new image, not requested.
 fn edited() -> Observed {
-    Observed { generation: Some(6), image: NEW_IMAGE.to_owned(), hash_if_active: "new-1".to_owned(), hash_if_next: "new-2".to_owned(), ..settled() }
+    Observed {
+        generation: Some(6),
+        image: NEW_IMAGE.to_owned(),
+        hash_if_active: "new-1".to_owned(),
+        hash_if_next: "new-2".to_owned(),
+        ..settled()
+    }
 }
 
 /// A new image, requested.
 fn requested() -> Observed {
-    Observed { request: NEW, ..edited() }
+    Observed {
+        request: NEW,
+        ..edited()
+    }
 }
 
 /// The requested candidate exists and is applied, in `Applying` since a minute.
@@ -100,7 +117,10 @@ fn promoting() -> Observed {
 /// Nothing exists yet but the initial status.
 fn fresh() -> Observed {
     let mut seen = requested();
-    seen.reported = Reported { image: Some(NEW_IMAGE.to_owned()), ..Reported::default() };
+    seen.reported = Reported {
+        image: Some(NEW_IMAGE.to_owned()),
+        ..Reported::default()
+    };
     seen.active = Deployed::Missing;
     seen
 }
@@ -122,7 +142,12 @@ fn not_ready(seen: &mut Observed, trouble: Option<&str>) {
 }
 
 fn foreign(differs: bool) -> Deployed {
-    Deployed::Running(Workload { differs, image: Some(OLD_IMAGE.to_owned()), ready: true, ..Workload::default() })
+    Deployed::Running(Workload {
+        differs,
+        image: Some(OLD_IMAGE.to_owned()),
+        ready: true,
+        ..Workload::default()
+    })
 }
 
 fn report(decision: &Decision) -> &Report {
@@ -132,7 +157,11 @@ fn report(decision: &Decision) -> &Report {
 #[track_caller]
 fn assert_decides(seen: &Observed, rule: Rule, reason: Option<Reason>, step: &Step) -> Decision {
     let decision = decide(seen);
-    let got = (decision.rule, decision.report.as_ref().map(|report| report.reason), &decision.step);
+    let got = (
+        decision.rule,
+        decision.report.as_ref().map(|report| report.reason),
+        &decision.step,
+    );
     assert_eq!(got, (rule, reason, step));
     decision
 }
@@ -163,9 +192,17 @@ fn dispatch_changes_and_requested_rolls_out() {
 
 #[test]
 fn dispatch_changes_not_requested_awaits_approval() {
-    let decision = assert_decides(&edited(), Rule::WaitForApproval, Some(Reason::WaitingForApproval), &Step::Wait(None));
+    let decision = assert_decides(
+        &edited(),
+        Rule::WaitForApproval,
+        Some(Reason::WaitingForApproval),
+        &Step::Wait(None),
+    );
     let message = &report(&decision).message;
-    assert!(message.contains("generation 2") && message.contains("requestRollout"), "{message}");
+    assert!(
+        message.contains("generation 2") && message.contains("requestRollout"),
+        "{message}"
+    );
     assert!(message.contains("materialize.cloud/force-rollout"), "{message}");
 }
 
@@ -177,10 +214,17 @@ fn dispatch_nothing_differs_and_nothing_is_requested() {
 
 #[test]
 fn dispatch_requested_but_nothing_differs_completes_as_a_no_op() {
-    let seen = Observed { request: NEW, generation: Some(6), ..settled() };
+    let seen = Observed {
+        request: NEW,
+        generation: Some(6),
+        ..settled()
+    };
     let decision = assert_decides(&seen, Rule::UpToDate, Some(Reason::Applied), &Step::Wait(None));
     let report = report(&decision);
-    assert_eq!((report.completed, report.active, report.hash.as_str()), (NEW, 1, "hash-1"));
+    assert_eq!(
+        (report.completed, report.active, report.hash.as_str()),
+        (NEW, 1, "hash-1")
+    );
     assert_eq!(report.message, "No changes from generation 1");
 }
 
@@ -189,12 +233,20 @@ fn dispatch_requested_but_nothing_differs_completes_as_a_no_op() {
 #[test]
 fn the_first_rollout_makes_generation_one() {
     let decision = assert_decides(&fresh(), Rule::Deploy, Some(Reason::Applying), &Step::Apply(1));
-    assert_eq!(report(&decision).image.as_deref(), Some(NEW_IMAGE), "the completed image follows the spec");
+    assert_eq!(
+        report(&decision).image.as_deref(),
+        Some(NEW_IMAGE),
+        "the completed image follows the spec"
+    );
 }
 
 #[test]
 fn the_first_rollout_has_nothing_to_look_after_or_to_tear_down() {
-    for strategy in [Strategy::WaitUntilReady, Strategy::ManuallyPromote, Strategy::ImmediatelyPromoteCausingDowntime] {
+    for strategy in [
+        Strategy::WaitUntilReady,
+        Strategy::ManuallyPromote,
+        Strategy::ImmediatelyPromoteCausingDowntime,
+    ] {
         let mut seen = Observed { strategy, ..fresh() };
         seen.done = Done::default();
         assert_decides(&seen, Rule::Deploy, Some(Reason::Applying), &Step::Apply(1));
@@ -220,8 +272,14 @@ fn overdue() -> Observed {
 fn timeout_cancels_and_completes_the_request() {
     let decision = assert_decides(&overdue(), Rule::TimedOut, Some(Reason::RolloutTimeout), &Step::Again);
     let report = report(&decision);
-    assert_eq!(report.message, "Rollout to generation 2 cancelled after exceeding the timeout of 1m");
-    assert_eq!((report.completed, report.active, report.hash.as_str()), (NEW, 1, "hash-1"));
+    assert_eq!(
+        report.message,
+        "Rollout to generation 2 cancelled after exceeding the timeout of 1m"
+    );
+    assert_eq!(
+        (report.completed, report.active, report.hash.as_str()),
+        (NEW, 1, "hash-1")
+    );
     assert_eq!((report.image.as_deref(), report.started_at), (Some(OLD_IMAGE), None));
 }
 
@@ -249,7 +307,12 @@ fn timeout_then_tears_the_candidate_down_and_stays_said() {
 fn timeout_becomes_waiting_for_approval_when_the_resource_is_edited() {
     let mut seen = edited();
     seen.reported.reason = Some(Reason::RolloutTimeout);
-    assert_decides(&seen, Rule::WaitForApproval, Some(Reason::WaitingForApproval), &Step::Wait(None));
+    assert_decides(
+        &seen,
+        Rule::WaitForApproval,
+        Some(Reason::WaitingForApproval),
+        &Step::Wait(None),
+    );
 }
 
 #[test]
@@ -264,22 +327,56 @@ fn timeout_spans_ready_to_promote_and_failures_and_refusals() {
 
 #[test]
 fn timeout_is_judged_while_stalled() {
-    let seen = Observed { gate: Gate::Stalled("no Secret".to_owned()), ..overdue() };
+    let seen = Observed {
+        gate: Gate::Stalled("no Secret".to_owned()),
+        ..overdue()
+    };
     assert_eq!(decide(&seen).rule, Rule::TimedOut);
 }
 
 #[test]
 fn timeout_is_not_judged_when_forced_or_without_a_candidate() {
-    assert_ne!(decide(&Observed { force_promote: true, ..overdue() }).rule, Rule::TimedOut);
-    assert_ne!(decide(&Observed { candidate: Deployed::Missing, ..overdue() }).rule, Rule::TimedOut);
-    let immediately = Observed { strategy: Strategy::ImmediatelyPromoteCausingDowntime, ..overdue() };
+    assert_ne!(
+        decide(&Observed {
+            force_promote: true,
+            ..overdue()
+        })
+        .rule,
+        Rule::TimedOut
+    );
+    assert_ne!(
+        decide(&Observed {
+            candidate: Deployed::Missing,
+            ..overdue()
+        })
+        .rule,
+        Rule::TimedOut
+    );
+    let immediately = Observed {
+        strategy: Strategy::ImmediatelyPromoteCausingDowntime,
+        ..overdue()
+    };
     assert_ne!(decide(&immediately).rule, Rule::TimedOut);
 }
 
 #[test]
 fn timeout_of_zero_and_of_four_hundred_years() {
-    assert_eq!(decide(&Observed { timeout: Duration::ZERO, ..applying() }).rule, Rule::TimedOut);
-    assert_eq!(decide(&Observed { timeout: Duration::MAX, ..applying() }).rule, Rule::AwaitCatchUp);
+    assert_eq!(
+        decide(&Observed {
+            timeout: Duration::ZERO,
+            ..applying()
+        })
+        .rule,
+        Rule::TimedOut
+    );
+    assert_eq!(
+        decide(&Observed {
+            timeout: Duration::MAX,
+            ..applying()
+        })
+        .rule,
+        Rule::AwaitCatchUp
+    );
 }
 
 #[test]
@@ -288,8 +385,17 @@ fn timeout_is_waited_for() {
     not_ready(&mut seen, None);
     let moment = ago(60).checked_add(SignedDuration::from_hours(24)).unwrap();
     assert_decides(&seen, Rule::AwaitPod, Some(Reason::Applying), &Step::Wait(Some(moment)));
-    seen = Observed { answer: Some((Question::Status, Answer::Ready)), strategy: Strategy::ManuallyPromote, ..applying() };
-    assert_decides(&seen, Rule::Park, Some(Reason::ReadyToPromote), &Step::Wait(Some(moment)));
+    seen = Observed {
+        answer: Some((Question::Status, Answer::Ready)),
+        strategy: Strategy::ManuallyPromote,
+        ..applying()
+    };
+    assert_decides(
+        &seen,
+        Rule::Park,
+        Some(Reason::ReadyToPromote),
+        &Step::Wait(Some(moment)),
+    );
 }
 
 // ---- rollout: the clock --------------------------------------------------------------------------------------------
@@ -316,6 +422,23 @@ fn clock_restarts_when_another_request_or_spec_supersedes() {
 }
 
 #[test]
+fn clock_starts_at_the_next_whole_second() {
+    let start = |now: &str| {
+        report(&decide(&Observed {
+            now: now.parse().unwrap(),
+            ..requested()
+        }))
+        .started_at
+    };
+    assert_eq!(start("2026-03-01T12:00:00Z"), Some(now()));
+    assert_eq!(
+        start("2026-03-01T11:59:59.000000001Z"),
+        Some(now()),
+        "else the rollout would time out early"
+    );
+}
+
+#[test]
 fn clock_is_kept_over_failures() {
     let mut seen = applying();
     seen.reported.reason = Some(Reason::FailedDeploy);
@@ -327,7 +450,10 @@ fn clock_is_kept_over_failures() {
 
 #[test]
 fn upgrade_window_refuses_and_tears_nothing_down() {
-    let seen = Observed { refusal: Some("Refusing upgrade".to_owned()), ..requested() };
+    let seen = Observed {
+        refusal: Some("Refusing upgrade".to_owned()),
+        ..requested()
+    };
     let decision = assert_decides(&seen, Rule::Refused, Some(Reason::FailedDeploy), &Step::Wait(None));
     let report = report(&decision);
     assert_eq!(report.message, "Refusing upgrade");
@@ -336,23 +462,42 @@ fn upgrade_window_refuses_and_tears_nothing_down() {
 
 #[test]
 fn upgrade_window_is_judged_mid_rollout_and_the_timeout_still_waited_for() {
-    let seen = Observed { refusal: Some("Refusing upgrade".to_owned()), ..applying() };
+    let seen = Observed {
+        refusal: Some("Refusing upgrade".to_owned()),
+        ..applying()
+    };
     let moment = ago(60).checked_add(SignedDuration::from_hours(24)).unwrap();
-    assert_decides(&seen, Rule::Refused, Some(Reason::FailedDeploy), &Step::Wait(Some(moment)));
+    assert_decides(
+        &seen,
+        Rule::Refused,
+        Some(Reason::FailedDeploy),
+        &Step::Wait(Some(moment)),
+    );
 }
 
 #[test]
 fn stalled_starts_nothing() {
     let gate = Gate::Stalled("the Secret is missing".to_owned());
     for seen in [fresh(), requested(), edited(), settled(), applying()] {
-        let seen = Observed { gate: gate.clone(), ..seen };
-        assert_decides(&seen, Rule::Stalled, None, &Step::Fail("the Secret is missing".to_owned()));
+        let seen = Observed {
+            gate: gate.clone(),
+            ..seen
+        };
+        assert_decides(
+            &seen,
+            Rule::Stalled,
+            None,
+            &Step::Fail("the Secret is missing".to_owned()),
+        );
     }
 }
 
 #[test]
 fn stalled_does_not_hold_up_a_promotion() {
-    let seen = Observed { gate: Gate::Stalled("the Secret is missing".to_owned()), ..promoting() };
+    let seen = Observed {
+        gate: Gate::Stalled("the Secret is missing".to_owned()),
+        ..promoting()
+    };
     assert_decides(&seen, Rule::AwaitLeader, None, &Step::Ask(Question::Promote));
 }
 
@@ -367,8 +512,16 @@ fn rollout_looks_after_the_active_generation_first() {
 
 #[test]
 fn rollout_waits_for_an_earlier_candidate_to_disappear() {
-    let seen = Observed { candidate: Deployed::Terminating, ..requested() };
-    assert_decides(&seen, Rule::AwaitDisappearance, Some(Reason::Applying), &Step::Wait(None));
+    let seen = Observed {
+        candidate: Deployed::Terminating,
+        ..requested()
+    };
+    assert_decides(
+        &seen,
+        Rule::AwaitDisappearance,
+        Some(Reason::Applying),
+        &Step::Wait(None),
+    );
 }
 
 #[test]
@@ -422,7 +575,10 @@ fn parked_stays_parked_when_its_pod_restarts() {
 // ---- rollout: environmentd's answer --------------------------------------------------------------------------------
 
 fn answered(answer: Answer) -> Observed {
-    Observed { answer: Some((Question::Status, answer)), ..applying() }
+    Observed {
+        answer: Some((Question::Status, answer)),
+        ..applying()
+    }
 }
 
 #[test]
@@ -434,41 +590,73 @@ fn ready_pod_is_asked() {
 fn initializing_waits() {
     let decision = decide(&answered(Answer::NotYet("it has not caught up".to_owned())));
     assert_eq!(decision.rule, Rule::AwaitCatchUp);
-    assert_eq!(report(&decision).message, "Applying changes for generation 2: it has not caught up");
+    assert_eq!(
+        report(&decision).message,
+        "Applying changes for generation 2: it has not caught up"
+    );
 }
 
 #[test]
 fn unreadable_answer_is_a_failed_deploy() {
     let text = "Failed to apply changes for generation 2: not JSON".to_owned();
     let seen = answered(Answer::Unreadable("not JSON".to_owned()));
-    let decision = assert_decides(&seen, Rule::Failed, Some(Reason::FailedDeploy), &Step::Fail(text.clone()));
+    let decision = assert_decides(
+        &seen,
+        Rule::Failed,
+        Some(Reason::FailedDeploy),
+        &Step::Fail(text.clone()),
+    );
     let report = report(&decision);
-    assert_eq!((&report.message, report.completed, report.started_at), (&text, OLD, Some(ago(60))));
+    assert_eq!(
+        (&report.message, report.completed, report.started_at),
+        (&text, OLD, Some(ago(60)))
+    );
 }
 
 #[test]
 fn wait_until_ready_promotes_when_ready() {
     for answer in [Answer::Ready, Answer::Leader] {
-        let decision = assert_decides(&answered(answer), Rule::EnterPromoting, Some(Reason::Promoting), &Step::Again);
+        let decision = assert_decides(
+            &answered(answer),
+            Rule::EnterPromoting,
+            Some(Reason::Promoting),
+            &Step::Again,
+        );
         let report = report(&decision);
         assert_eq!(report.message, "Attempting to promote generation 2");
-        assert_eq!((report.active, report.completed, report.hash.as_str()), (1, OLD, "new-2"));
+        assert_eq!(
+            (report.active, report.completed, report.hash.as_str()),
+            (1, OLD, "new-2")
+        );
     }
 }
 
 #[test]
 fn manually_promote_parks_with_the_hash_and_the_clock() {
-    let seen = Observed { strategy: Strategy::ManuallyPromote, ..answered(Answer::Ready) };
+    let seen = Observed {
+        strategy: Strategy::ManuallyPromote,
+        ..answered(Answer::Ready)
+    };
     let decision = decide(&seen);
-    assert_eq!((decision.rule, report(&decision).reason), (Rule::Park, Reason::ReadyToPromote));
-    assert_eq!((report(&decision).hash.as_str(), report(&decision).started_at), ("new-2", Some(ago(60))));
+    assert_eq!(
+        (decision.rule, report(&decision).reason),
+        (Rule::Park, Reason::ReadyToPromote)
+    );
+    assert_eq!(
+        (report(&decision).hash.as_str(), report(&decision).started_at),
+        ("new-2", Some(ago(60)))
+    );
     assert_eq!(report(&decision).message, "Ready to promote generation 2");
 }
 
 #[test]
 fn force_promote_skips_the_catch_up() {
     for strategy in [Strategy::WaitUntilReady, Strategy::ManuallyPromote] {
-        let mut seen = Observed { strategy, force_promote: true, ..applying() };
+        let mut seen = Observed {
+            strategy,
+            force_promote: true,
+            ..applying()
+        };
         assert_decides(&seen, Rule::AwaitCatchUp, None, &Step::Ask(Question::SkipCatchUp));
         seen.answer = Some((Question::SkipCatchUp, Answer::Ready));
         assert_decides(&seen, Rule::EnterPromoting, Some(Reason::Promoting), &Step::Again);
@@ -477,13 +665,19 @@ fn force_promote_skips_the_catch_up() {
 
 #[test]
 fn an_answer_to_another_question_is_no_answer() {
-    let seen = Observed { force_promote: true, ..answered(Answer::Ready) };
+    let seen = Observed {
+        force_promote: true,
+        ..answered(Answer::Ready)
+    };
     assert_decides(&seen, Rule::AwaitCatchUp, None, &Step::Ask(Question::SkipCatchUp));
 }
 
 #[test]
 fn skip_catch_up_refused_is_a_failed_deploy() {
-    let mut seen = Observed { force_promote: true, ..applying() };
+    let mut seen = Observed {
+        force_promote: true,
+        ..applying()
+    };
     seen.answer = Some((Question::SkipCatchUp, Answer::Refused("too early".to_owned())));
     let text = "Failed to apply changes for generation 2: too early".to_owned();
     assert_decides(&seen, Rule::Failed, Some(Reason::FailedDeploy), &Step::Fail(text));
@@ -493,11 +687,22 @@ fn skip_catch_up_refused_is_a_failed_deploy() {
 
 #[test]
 fn immediately_tears_the_active_generation_down_first() {
-    for active in [Deployed::Running(workload(OLD, "hash-1", OLD_IMAGE)), Deployed::Terminating] {
-        let mut seen = Observed { strategy: Strategy::ImmediatelyPromoteCausingDowntime, active, ..requested() };
+    for active in [
+        Deployed::Running(workload(OLD, "hash-1", OLD_IMAGE)),
+        Deployed::Terminating,
+    ] {
+        let mut seen = Observed {
+            strategy: Strategy::ImmediatelyPromoteCausingDowntime,
+            active,
+            ..requested()
+        };
         seen.done = Done::default();
         let decision = assert_decides(&seen, Rule::TearDownFirst, Some(Reason::Applying), &Step::TearDown(1));
-        assert_eq!(report(&decision).hash, "hash-1", "by which a revert brings generation 1 back");
+        assert_eq!(
+            report(&decision).hash,
+            "hash-1",
+            "by which a revert brings generation 1 back"
+        );
     }
 }
 
@@ -513,7 +718,11 @@ fn immediately_then_applies_the_candidate() {
 
 #[test]
 fn immediately_reverted_before_the_candidate_exists_brings_the_active_generation_back() {
-    let mut seen = Observed { generation: Some(7), active: Deployed::Missing, ..settled() };
+    let mut seen = Observed {
+        generation: Some(7),
+        active: Deployed::Missing,
+        ..settled()
+    };
     seen.reported.reason = Some(Reason::Applying);
     seen.done = Done::default();
     assert_decides(&seen, Rule::Upkeep, None, &Step::Apply(1));
@@ -521,16 +730,28 @@ fn immediately_reverted_before_the_candidate_exists_brings_the_active_generation
 
 #[test]
 fn downtime_is_neither_timed_out_nor_torn_down() {
-    let seen = Observed { strategy: Strategy::WaitUntilReady, timeout: Duration::ZERO, ..downtime() };
+    let seen = Observed {
+        strategy: Strategy::WaitUntilReady,
+        timeout: Duration::ZERO,
+        ..downtime()
+    };
     assert_decides(&seen, Rule::AwaitCatchUp, None, &Step::Ask(Question::Status));
 }
 
 #[test]
 fn downtime_with_only_the_request_restored_promotes_what_is_deployed() {
-    let mut seen = Observed { request: OLD, generation: Some(7), ..downtime() };
+    let mut seen = Observed {
+        request: OLD,
+        generation: Some(7),
+        ..downtime()
+    };
     seen.done.deployed = false;
     let decision = assert_decides(&seen, Rule::Deploy, Some(Reason::Applying), &Step::Restore(2));
-    assert!(report(&decision).message.contains("can no longer be cancelled"), "{}", report(&decision).message);
+    assert!(
+        report(&decision).message.contains("can no longer be cancelled"),
+        "{}",
+        report(&decision).message
+    );
     seen.done.deployed = true;
     seen.answer = Some((Question::SkipCatchUp, Answer::Ready));
     assert_decides(&seen, Rule::EnterPromoting, Some(Reason::Promoting), &Step::Again);
@@ -556,7 +777,10 @@ fn downtime_with_everything_restored_applies_the_old_spec_to_the_candidate() {
 fn promote_asks_and_waits() {
     assert_decides(&promoting(), Rule::AwaitLeader, None, &Step::Ask(Question::Promote));
     for answer in [Answer::NotYet("connection refused".to_owned()), Answer::Ready] {
-        let seen = Observed { answer: Some((Question::Promote, answer)), ..promoting() };
+        let seen = Observed {
+            answer: Some((Question::Promote, answer)),
+            ..promoting()
+        };
         assert_decides(&seen, Rule::AwaitLeader, None, &Step::Wait(None));
     }
 }
@@ -570,8 +794,14 @@ fn promote_does_not_need_a_ready_pod() {
 
 #[test]
 fn promote_refused_fails_the_pass_and_keeps_the_reason() {
-    for answer in [Answer::Refused("initialising".to_owned()), Answer::Unreadable("HTML".to_owned())] {
-        let seen = Observed { answer: Some((Question::Promote, answer)), ..promoting() };
+    for answer in [
+        Answer::Refused("initialising".to_owned()),
+        Answer::Unreadable("HTML".to_owned()),
+    ] {
+        let seen = Observed {
+            answer: Some((Question::Promote, answer)),
+            ..promoting()
+        };
         let decision = decide(&seen);
         assert_eq!((decision.rule, &decision.report), (Rule::PromotionFailed, &None));
         assert!(matches!(decision.step, Step::Fail(_)));
@@ -580,15 +810,29 @@ fn promote_refused_fails_the_pass_and_keeps_the_reason() {
 
 #[test]
 fn promote_completes_with_what_is_deployed_not_with_the_spec() {
-    let mut seen = Observed { answer: Some((Question::Promote, Answer::Leader)), ..promoting() };
+    let mut seen = Observed {
+        answer: Some((Question::Promote, Answer::Leader)),
+        ..promoting()
+    };
     seen.request = Uuid::from_u128(3);
     seen.image = "materialize/environmentd:v26.9.9".to_owned();
     seen.hash_if_next = "newer-2".to_owned();
     let decision = decide(&seen);
-    let Step::SwitchTraffic(2, report) = &decision.step else { panic!("{decision:?}") };
-    assert_eq!((report.reason, report.active, report.completed), (Reason::Applied, 2, NEW));
-    assert_eq!((report.image.as_deref(), report.hash.as_str()), (Some(NEW_IMAGE), "new-2"));
-    assert_eq!((report.message.as_str(), report.started_at), ("Successfully applied changes for generation 2", None));
+    let Step::SwitchTraffic(2, report) = &decision.step else {
+        panic!("{decision:?}")
+    };
+    assert_eq!(
+        (report.reason, report.active, report.completed),
+        (Reason::Applied, 2, NEW)
+    );
+    assert_eq!(
+        (report.image.as_deref(), report.hash.as_str()),
+        (Some(NEW_IMAGE), "new-2")
+    );
+    assert_eq!(
+        (report.message.as_str(), report.started_at),
+        ("Successfully applied changes for generation 2", None)
+    );
 }
 
 #[test]
@@ -602,7 +846,10 @@ fn promote_restores_the_candidate_only_to_what_is_deployed() {
 
 #[test]
 fn promote_with_its_statefulset_deleted_makes_it_again() {
-    let mut seen = Observed { candidate: Deployed::Terminating, ..promoting() };
+    let mut seen = Observed {
+        candidate: Deployed::Terminating,
+        ..promoting()
+    };
     assert_decides(&seen, Rule::AwaitDisappearance, None, &Step::Wait(None));
     seen.candidate = Deployed::Missing;
     assert_decides(&seen, Rule::Deploy, None, &Step::Apply(2));
@@ -626,10 +873,17 @@ fn an_edit_while_promoting_is_rolled_out_or_shown_afterwards() {
 
 #[test]
 fn cancel_by_restoring_the_request_tears_the_candidate_down() {
-    let mut seen = Observed { request: OLD, generation: Some(7), ..applying() };
+    let mut seen = Observed {
+        request: OLD,
+        generation: Some(7),
+        ..applying()
+    };
     let decision = assert_decides(&seen, Rule::CleanUp, Some(Reason::WaitingForApproval), &Step::CleanUp);
     let report = report(&decision);
-    assert_eq!((report.completed, report.image.as_deref(), report.hash.as_str()), (OLD, Some(OLD_IMAGE), "hash-1"));
+    assert_eq!(
+        (report.completed, report.image.as_deref(), report.hash.as_str()),
+        (OLD, Some(OLD_IMAGE), "hash-1")
+    );
     assert_eq!(report.started_at, None);
     seen.done.cleaned = true;
     assert_eq!(decide(&seen).step, Step::Wait(None));
@@ -668,7 +922,10 @@ fn idle_applies_what_is_deployed_and_never_an_unapproved_spec() {
 
 #[test]
 fn a_deleted_active_statefulset_comes_back_while_the_spec_is_the_deployed_one() {
-    let mut seen = Observed { active: Deployed::Missing, ..settled() };
+    let mut seen = Observed {
+        active: Deployed::Missing,
+        ..settled()
+    };
     seen.done = Done::default();
     assert_decides(&seen, Rule::Upkeep, None, &Step::Apply(1));
 }
@@ -690,13 +947,24 @@ fn waiting_for_approval_ends_when_nothing_differs_any_more() {
 
 #[test]
 fn a_change_of_the_operator_shows_as_waiting_for_approval() {
-    let seen = Observed { hash_if_active: "rendered anew".to_owned(), ..settled() };
-    assert_decides(&seen, Rule::WaitForApproval, Some(Reason::WaitingForApproval), &Step::Wait(None));
+    let seen = Observed {
+        hash_if_active: "rendered anew".to_owned(),
+        ..settled()
+    };
+    assert_decides(
+        &seen,
+        Rule::WaitForApproval,
+        Some(Reason::WaitingForApproval),
+        &Step::Wait(None),
+    );
 }
 
 #[test]
 fn a_stale_condition_is_written_again() {
-    let seen = Observed { generation: Some(6), ..settled() };
+    let seen = Observed {
+        generation: Some(6),
+        ..settled()
+    };
     assert_decides(&seen, Rule::UpToDate, Some(Reason::Applied), &Step::Wait(None));
 }
 
@@ -704,7 +972,10 @@ fn a_stale_condition_is_written_again() {
 
 #[test]
 fn another_operators_generation_is_adopted_where_nothing_differs() {
-    let mut seen = Observed { active: foreign(false), ..settled() };
+    let mut seen = Observed {
+        active: foreign(false),
+        ..settled()
+    };
     seen.reported.hash = "their hash".to_owned();
     let decision = assert_decides(&seen, Rule::UpToDate, Some(Reason::Applied), &Step::Wait(None));
     assert_eq!(report(&decision).hash, "hash-1");
@@ -713,14 +984,20 @@ fn another_operators_generation_is_adopted_where_nothing_differs() {
 
 #[test]
 fn another_operators_generation_waits_for_approval_where_it_differs() {
-    let mut seen = Observed { active: foreign(true), ..settled() };
+    let mut seen = Observed {
+        active: foreign(true),
+        ..settled()
+    };
     seen.reported.hash = "hash-1".to_owned();
     assert_eq!(decide(&seen).rule, Rule::WaitForApproval);
 }
 
 #[test]
 fn another_operators_candidate_goes_on_as_deployed() {
-    let mut seen = Observed { candidate: foreign(true), ..applying() };
+    let mut seen = Observed {
+        candidate: foreign(true),
+        ..applying()
+    };
     seen.done.deployed = false;
     assert_decides(&seen, Rule::Deploy, None, &Step::Restore(2));
     seen.candidate = foreign(false);
@@ -736,7 +1013,10 @@ fn deployed() -> impl Generate<Value = Deployed> {
         Just(Deployed::Terminating),
         any::<bool>().prop_map(foreign),
         (hash, any::<bool>(), any::<bool>()).prop_map(|(hash, new, ready)| {
-            Deployed::Running(Workload { ready, ..workload(if new { NEW } else { OLD }, hash, NEW_IMAGE) })
+            Deployed::Running(Workload {
+                ready,
+                ..workload(if new { NEW } else { OLD }, hash, NEW_IMAGE)
+            })
         }),
     ]
 }
@@ -757,9 +1037,29 @@ fn observed() -> impl Generate<Value = Observed> {
         Just(Answer::Unreadable("u".to_owned())),
     ];
     let flags = any::<[bool; 11]>();
-    (0..3_u64, reason, strategy, deployed(), deployed(), proptest::option::of((question, answer)), flags).prop_map(
-        |(generation, reason, strategy, active, candidate, answer, flags)| {
-            let [stale, requested, changed, force, refused, stalled, overdue, leftovers, upkeep, applied, cleaned] = flags;
+    (
+        0..3_u64,
+        reason,
+        strategy,
+        deployed(),
+        deployed(),
+        proptest::option::of((question, answer)),
+        flags,
+    )
+        .prop_map(|(generation, reason, strategy, active, candidate, answer, flags)| {
+            let [
+                stale,
+                requested,
+                changed,
+                force,
+                refused,
+                stalled,
+                overdue,
+                leftovers,
+                upkeep,
+                applied,
+                cleaned,
+            ] = flags;
             let mut seen = if changed { edited() } else { settled() };
             seen.reported.active = generation;
             seen.reported.reason = reason;
@@ -770,15 +1070,22 @@ fn observed() -> impl Generate<Value = Observed> {
             seen.strategy = strategy;
             seen.force_promote = force;
             seen.refusal = refused.then(|| "refused".to_owned());
-            seen.gate = if stalled { Gate::Stalled("stalled".to_owned()) } else { Gate::Open };
+            seen.gate = if stalled {
+                Gate::Stalled("stalled".to_owned())
+            } else {
+                Gate::Open
+            };
             seen.active = if generation == 0 { Deployed::Missing } else { active };
             seen.candidate = candidate;
             seen.answer = answer;
             seen.leftovers = leftovers;
-            seen.done = Done { upkeep, deployed: applied, cleaned };
+            seen.done = Done {
+                upkeep,
+                deployed: applied,
+                cleaned,
+            };
             seen
-        },
-    )
+        })
 }
 
 proptest! {

@@ -60,11 +60,22 @@ pub(in crate::controllers::materialize) fn secondary(
 }
 
 /// Every change of an object of this kind, by its version alone: only metadata is transferred.
-fn watch_metadata<K>(client: &Client, own: &OwnWrites, starting: &Starting) -> BoxStream<'static, ObjectRef<Materialize>>
+fn watch_metadata<K>(
+    client: &Client,
+    own: &OwnWrites,
+    starting: &Starting,
+) -> BoxStream<'static, ObjectRef<Materialize>>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    watch::<PartialObjectMeta<K>>(client, true, own, starting, |object| hash(&object.metadata.resource_version), owner)
+    watch::<PartialObjectMeta<K>>(
+        client,
+        true,
+        own,
+        starting,
+        |object| hash(&object.metadata.resource_version),
+        owner,
+    )
 }
 
 /// Every Secret of the cluster, metadata only; it concerns the resources that name it.
@@ -111,13 +122,15 @@ where
     }
     let kind = K::kind(&()).into_owned();
     let mut seen = Seen::new(starting.expect());
-    let news = watcher(Api::<K>::all(client.clone()), config).default_backoff().map(move |event| match event {
-        Ok(event) => seen.news(event, &fingerprint, &concerns),
-        Err(error) => {
-            warn!(kind, %error, "a watch failed; it is opened again");
-            Vec::new()
-        }
-    });
+    let news = watcher(Api::<K>::all(client.clone()), config)
+        .default_backoff()
+        .map(move |event| match event {
+            Ok(event) => seen.news(event, &fingerprint, &concerns),
+            Err(error) => {
+                warn!(kind, %error, "a watch failed; it is opened again");
+                Vec::new()
+            }
+        });
     without_echoes(news.flat_map(stream::iter), own.clone()).boxed()
 }
 
@@ -140,14 +153,24 @@ fn without_echoes(news: impl Stream<Item = News>, own: OwnWrites) -> impl Stream
     judged.buffer_unordered(1024).filter_map(future::ready)
 }
 
-/// What of a StatefulSet the next step may depend on. Its other changes, of which a rollout brings many, do not count.
+/// What of a `StatefulSet` the next step may depend on. Its other changes, of which a rollout brings many, do not count.
 fn readiness(stateful_set: &StatefulSet) -> u64 {
     let meta = &stateful_set.metadata;
     let status = stateful_set.status.as_ref();
     hash(&(
-        (meta.generation, &meta.deletion_timestamp.is_some(), &meta.labels, &meta.annotations),
+        (
+            meta.generation,
+            &meta.deletion_timestamp.is_some(),
+            &meta.labels,
+            &meta.annotations,
+        ),
         status.map(|status| {
-            (status.observed_generation, status.updated_replicas, status.ready_replicas, &status.update_revision)
+            (
+                status.observed_generation,
+                status.updated_replicas,
+                status.ready_replicas,
+                &status.update_revision,
+            )
         }),
     ))
 }

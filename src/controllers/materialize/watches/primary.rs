@@ -26,14 +26,19 @@ pub(in crate::controllers::materialize) fn primary(
 ) -> impl Stream<Item = Result<Materialize, watcher::Error>> + Send + 'static {
     let config = Config::default().timeout(WATCH_SECONDS);
     let api = Api::<DeserializeGuard<Materialize>>::all(client.clone());
-    let mut news = News { own, known: HashMap::new() };
+    let mut news = News {
+        own,
+        known: HashMap::new(),
+    };
     let events = watcher(api, config)
         .default_backoff()
         .filter_map(|event| future::ready(event.map(decoded).transpose()))
         .modify(|resource: &mut Materialize| resource.managed_fields_mut().clear())
         .reflect(writer)
         .filter_map(move |event| future::ready(event.map(|event| news.of(event)).transpose()));
-    stream::once(starting.done()).filter_map(|()| future::ready(None)).chain(events)
+    stream::once(starting.done())
+        .filter_map(|()| future::ready(None))
+        .chain(events)
 }
 
 /// The event without what can't be decoded.
@@ -118,7 +123,10 @@ mod tests {
 
     fn resource(generation: i64, active: u64) -> Materialize {
         let mut resource = Materialize {
-            status: Some(MaterializeStatus { active_generation: active, ..MaterializeStatus::default() }),
+            status: Some(MaterializeStatus {
+                active_generation: active,
+                ..MaterializeStatus::default()
+            }),
             ..Materialize::default()
         };
         resource.metadata.uid = Some("u".to_owned());
@@ -129,7 +137,10 @@ mod tests {
     #[test]
     fn only_edits_and_statuses_of_others_are_news() {
         let own = OwnWrites::default();
-        let mut news = News { own: own.clone(), known: HashMap::new() };
+        let mut news = News {
+            own: own.clone(),
+            known: HashMap::new(),
+        };
         assert!(news.is_news(&resource(1, 0)), "seen for the first time");
         assert!(!news.is_news(&resource(1, 0)), "listed again");
         own.status("u", resource(1, 1).status.as_ref().unwrap());
@@ -152,7 +163,10 @@ mod tests {
         };
         let good = json!({ "environmentdImageRef": "i:v1", "backendSecretName": "s" });
         let bad = json!({ "environmentdImageRef": 7 });
-        assert!(matches!(decoded(Event::InitApply(guard(good))), Some(Event::InitApply(_))));
+        assert!(matches!(
+            decoded(Event::InitApply(guard(good))),
+            Some(Event::InitApply(_))
+        ));
         assert!(decoded(Event::InitApply(guard(bad))).is_none());
     }
 }

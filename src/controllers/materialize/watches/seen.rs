@@ -39,7 +39,11 @@ pub(in crate::controllers::materialize) struct Seen {
 impl Seen {
     /// Nothing yet; the first list is announced to `first`.
     pub(in crate::controllers::materialize) fn new(first: FirstList) -> Self {
-        Seen { known: Known::new(), listed: Known::new(), first: Some(first) }
+        Seen {
+            known: Known::new(),
+            listed: Known::new(),
+            first: Some(first),
+        }
     }
 
     /// What is new in `event`: at most one thing, but for the end of a list, which may show several deletions.
@@ -55,13 +59,19 @@ impl Seen {
                 Vec::new()
             }
             Event::InitApply(object) => {
-                let Some((key, value, concerned)) = entry(&object, fingerprint, concerns) else { return Vec::new() };
+                let Some((key, value, concerned)) = entry(&object, fingerprint, concerns) else {
+                    return Vec::new();
+                };
                 let print = value.0;
                 let before = self.known.get(&key).map(|known| known.0);
                 self.listed.insert(key, value);
                 // The first list is what the first passes will see anyway, if it comes before them.
                 let counts = self.first.as_ref().is_none_or(FirstList::is_late) && before != Some(print);
-                if counts { vec![changed(concerned, object.meta())] } else { Vec::new() }
+                if counts {
+                    vec![changed(concerned, object.meta())]
+                } else {
+                    Vec::new()
+                }
             }
             Event::InitDone => {
                 if let Some(mut first) = self.first.take() {
@@ -72,20 +82,35 @@ impl Seen {
                 gone.filter_map(|(_, (_, name))| {
                     let (namespace, name) = name.split_once('/')?;
                     let concerns = ObjectRef::new(name).within(namespace);
-                    Some(News { concerns, meta: ObjectMeta::default(), deleted: true })
+                    Some(News {
+                        concerns,
+                        meta: ObjectMeta::default(),
+                        deleted: true,
+                    })
                 })
                 .collect()
             }
             Event::Apply(object) => {
-                let Some((key, value, concerned)) = entry(&object, fingerprint, concerns) else { return Vec::new() };
+                let Some((key, value, concerned)) = entry(&object, fingerprint, concerns) else {
+                    return Vec::new();
+                };
                 let print = value.0;
                 let before = self.known.insert(key, value).map(|known| known.0);
-                if before == Some(print) { Vec::new() } else { vec![changed(concerned, object.meta())] }
+                if before == Some(print) {
+                    Vec::new()
+                } else {
+                    vec![changed(concerned, object.meta())]
+                }
             }
             Event::Delete(object) => {
-                let Some((key, _, concerned)) = entry(&object, fingerprint, concerns) else { return Vec::new() };
+                let Some((key, _, concerned)) = entry(&object, fingerprint, concerns) else {
+                    return Vec::new();
+                };
                 self.known.remove(&key);
-                vec![News { deleted: true, ..changed(concerned, object.meta()) }]
+                vec![News {
+                    deleted: true,
+                    ..changed(concerned, object.meta())
+                }]
             }
         }
     }
@@ -99,8 +124,16 @@ fn entry<K: kube::Resource<DynamicType = ()>>(
     concerns: &impl Fn(&ObjectMeta) -> Option<ObjectRef<Materialize>>,
 ) -> Option<Entry> {
     let concerned = concerns(object.meta())?;
-    let name = format!("{}/{}", concerned.namespace.as_deref().unwrap_or_default(), concerned.name);
-    Some((hash(&object.uid()), (fingerprint(object), name.into_boxed_str()), concerned))
+    let name = format!(
+        "{}/{}",
+        concerned.namespace.as_deref().unwrap_or_default(),
+        concerned.name
+    );
+    Some((
+        hash(&object.uid()),
+        (fingerprint(object), name.into_boxed_str()),
+        concerned,
+    ))
 }
 
 fn changed(concerns: ObjectRef<Materialize>, meta: &ObjectMeta) -> News {
@@ -109,7 +142,11 @@ fn changed(concerns: ObjectRef<Materialize>, meta: &ObjectMeta) -> News {
         resource_version: meta.resource_version.clone(),
         ..ObjectMeta::default()
     };
-    News { concerns, meta, deleted: false }
+    News {
+        concerns,
+        meta,
+        deleted: false,
+    }
 }
 
 #[cfg(test)]
@@ -136,20 +173,40 @@ mod tests {
     /// How many news each of the events brings.
     fn news(seen: &mut Seen, events: Vec<Event<ConfigMap>>) -> Vec<usize> {
         let fingerprint = |object: &ConfigMap| hash(&object.metadata.resource_version);
-        let concerns = |meta: &ObjectMeta| Some(ObjectRef::new(meta.name.as_deref()?).within(meta.namespace.as_deref()?));
-        events.into_iter().map(|event| seen.news(event, &fingerprint, &concerns).len()).collect()
+        let concerns =
+            |meta: &ObjectMeta| Some(ObjectRef::new(meta.name.as_deref()?).within(meta.namespace.as_deref()?));
+        events
+            .into_iter()
+            .map(|event| seen.news(event, &fingerprint, &concerns).len())
+            .collect()
     }
 
     fn listed(starting: &Starting) -> Seen {
         let mut seen = Seen::new(starting.expect());
-        assert_eq!(news(&mut seen, vec![Init, InitApply(object("a", "1")), InitApply(object("b", "1")), InitDone]), [0; 4]);
+        assert_eq!(
+            news(
+                &mut seen,
+                vec![Init, InitApply(object("a", "1")), InitApply(object("b", "1")), InitDone]
+            ),
+            [0; 4]
+        );
         seen
     }
 
     #[test]
     fn the_first_list_is_no_news_and_a_change_is() {
         let mut seen = listed(&Starting::new());
-        assert_eq!(news(&mut seen, vec![Apply(object("a", "1")), Apply(object("a", "2")), Apply(object("c", "1"))]), [0, 1, 1]);
+        assert_eq!(
+            news(
+                &mut seen,
+                vec![
+                    Apply(object("a", "1")),
+                    Apply(object("a", "2")),
+                    Apply(object("c", "1"))
+                ]
+            ),
+            [0, 1, 1]
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -157,7 +214,10 @@ mod tests {
         let starting = Starting::new();
         let mut seen = Seen::new(starting.expect());
         starting.done().await;
-        assert_eq!(news(&mut seen, vec![Init, InitApply(object("a", "1")), InitDone]), [0, 1, 0]);
+        assert_eq!(
+            news(&mut seen, vec![Init, InitApply(object("a", "1")), InitDone]),
+            [0, 1, 0]
+        );
     }
 
     #[test]
@@ -170,6 +230,9 @@ mod tests {
     #[test]
     fn a_deletion_is_news() {
         let mut seen = listed(&Starting::new());
-        assert_eq!(news(&mut seen, vec![Delete(object("a", "1")), Apply(object("a", "1"))]), [1, 1]);
+        assert_eq!(
+            news(&mut seen, vec![Delete(object("a", "1")), Apply(object("a", "1"))]),
+            [1, 1]
+        );
     }
 }

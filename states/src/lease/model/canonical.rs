@@ -71,6 +71,7 @@ impl World {
         let mut collect = Collect::default();
         self.visit(&mut collect);
         self.rename_reborn(&mut collect);
+        self.names = collect.names;
         collect.versions.sort_unstable();
         collect.versions.dedup();
         collect.uids.sort_unstable();
@@ -109,9 +110,7 @@ impl World {
 
     /// The names under which a replica may start; of two that nobody remembers only one.
     pub(super) fn names_for(&self, index: usize) -> &'static [&'static str] {
-        let mut collect = Collect::default();
-        self.clone().visit(&mut collect);
-        if collect.names[2 * index] {
+        if self.names[2 * index] {
             &IDENTITIES[index]
         } else {
             &IDENTITIES[index][..1]
@@ -151,7 +150,7 @@ impl World {
             }
             if let Some(process) = &mut replica.process {
                 match &mut process.channel {
-                    Channel::Pending(operation) => visit_operation(operation, ranked),
+                    Channel::Pending(operation) | Channel::Held(operation) => visit_operation(operation, ranked),
                     Channel::Late(Answer::Lease(lease)) => visit_lease(lease, ranked),
                     Channel::Late(_) | Channel::Idle | Channel::Silent => {}
                 }

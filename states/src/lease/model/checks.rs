@@ -2,7 +2,8 @@
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-use super::world::{Election, FAST, SLOW, Unpreventable};
+use super::outsider::Edit;
+use super::world::{Action, Election, FAST, Fault, SLOW, Unpreventable};
 use crate::lease::rules::Rules;
 
 const SAFETY: &str = "at most one valid permit";
@@ -19,6 +20,7 @@ fn election() -> Election {
         rates: vec![[SLOW, FAST, FAST]],
         polling: false,
         included: None,
+        adversary: |_| true,
         edits_anywhere: false,
         live: true,
         ticks_to_lead: std::sync::Mutex::default(),
@@ -93,7 +95,7 @@ fn never_two_permits_and_always_a_leader_in_the_end_where_one_can_only_poll() {
         "polling",
         Election {
             polling: true,
-            tick: 2,
+            faults: 1,
             ..election()
         },
     );
@@ -114,7 +116,7 @@ fn never_two_permits_with_an_outsider_who_acts_between_request_and_answer() {
 
 #[test]
 #[ignore = "deep model: run by cargo verify --long"]
-fn never_two_permits_where_one_can_only_poll_tick_by_tick() {
+fn never_two_permits_where_one_can_only_poll_with_two_faults() {
     holds(
         "polling",
         Election {
@@ -136,6 +138,14 @@ fn never_two_permits_with_three_faults() {
             ..election()
         },
     );
+}
+
+fn suspensions(action: &Action) -> bool {
+    matches!(action, Action::Fault(_, Fault::Suspend))
+}
+
+fn late_replies(action: &Action) -> bool {
+    matches!(action, Action::Fault(_, Fault::Suspend | Fault::DelayReply))
 }
 
 // Each case of decision L14 is excluded above. Each by itself is reason enough for two permits.
@@ -183,32 +193,50 @@ fn l14_a_reused_name_makes_two_permits() {
 
 #[test]
 fn l14_a_paused_clock_makes_two_permits() {
-    breaks("paused clock", SAFETY, including(Unpreventable::PausedClock));
+    let adversary = |action: &Action| matches!(action, Action::Fault(_, Fault::PauseClock));
+    breaks(
+        "paused clock",
+        SAFETY,
+        Election {
+            adversary,
+            ..including(Unpreventable::PausedClock)
+        },
+    );
 }
 
-// Each rule is needed: without it the model fails.
+// Each rule is needed: without it the model fails. Where the way to a failure is long, only the faults on it are played.
 
 #[test]
 fn mutant_a_renewal_counted_from_its_reply() {
+    let election = without(|rules| rules.count_from_request = false);
     breaks(
         "from the reply",
         SAFETY,
-        without(|rules| rules.count_from_request = false),
+        Election {
+            adversary: late_replies,
+            ..election
+        },
     );
 }
 
 #[test]
 fn mutant_a_renewal_counted_from_the_read_that_proves_it() {
+    let election = without(|rules| rules.count_from_proven_write = false);
     breaks(
         "from the read",
         SAFETY,
-        without(|rules| rules.count_from_proven_write = false),
+        Election {
+            adversary: late_replies,
+            ..election
+        },
     );
 }
 
 #[test]
 fn mutant_a_metadata_edit_taken_for_a_renewal() {
-    breaks("metadata", SAFETY, without(|rules| rules.version_is_no_renewal = false));
+    let adversary = |action: &Action| matches!(action, Action::Fault(_, Fault::Suspend) | Action::Edit(Edit::Metadata));
+    let election = without(|rules| rules.version_is_no_renewal = false);
+    breaks("metadata", SAFETY, Election { adversary, ..election });
 }
 
 #[test]
@@ -226,12 +254,15 @@ fn mutant_no_resource_version() {
 
 #[test]
 fn mutant_no_uid() {
+    let adversary = |action: &Action| matches!(action, Action::Fault(_, Fault::Stop) | Action::Edit(Edit::Delete));
     breaks(
         "no uid",
         SAFETY,
         Election {
             sends_uid: false,
+            edits_anywhere: true,
             live: false,
+            adversary,
             ..election()
         },
     );
@@ -266,7 +297,14 @@ fn mutant_a_displaced_holder_forgotten() {
 
 #[test]
 fn mutant_an_old_write_taken_for_its_own() {
-    breaks("old write", SAFETY, without(|rules| rules.own_writes_age = false));
+    let adversary = |action: &Action| {
+        matches!(
+            action,
+            Action::Fault(0 | 1, Fault::Suspend) | Action::Edit(Edit::Restore)
+        )
+    };
+    let election = without(|rules| rules.own_writes_age = false);
+    breaks("old write", SAFETY, Election { adversary, ..election });
 }
 
 #[test]
@@ -280,7 +318,15 @@ fn mutant_release_before_revoke() {
 
 #[test]
 fn mutant_no_renew_deadline() {
-    breaks("no deadline", SAFETY, without(|rules| rules.stop_at_deadline = false));
+    let election = without(|rules| rules.stop_at_deadline = false);
+    breaks(
+        "no deadline",
+        SAFETY,
+        Election {
+            adversary: suspensions,
+            ..election
+        },
+    );
 }
 
 #[test]
@@ -299,11 +345,14 @@ fn mutant_no_wait_for_absence() {
 
 #[test]
 fn mutant_a_gap_does_not_restart_the_wait() {
+    let adversary =
+        |action: &Action| matches!(action, Action::Fault(_, Fault::Suspend) | Action::Edit(Edit::Rewind(_)));
     let election = without(|rules| rules.gap_restarts_wait = false);
     breaks(
         "gap",
         SAFETY,
         Election {
+            adversary,
             polling: true,
             ..election
         },
@@ -312,11 +361,13 @@ fn mutant_a_gap_does_not_restart_the_wait() {
 
 #[test]
 fn mutant_clocks_that_differ_by_more_than_the_margin() {
+    let rates = vec![[SLOW, 2 * SLOW, 2 * SLOW]];
     breaks(
         "clocks",
         SAFETY,
         Election {
-            rates: vec![[SLOW, 2 * SLOW, 2 * SLOW]],
+            rates,
+            adversary: suspensions,
             live: false,
             ..election()
         },

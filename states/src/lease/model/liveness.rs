@@ -65,7 +65,10 @@ impl Election {
         let mut rest = Vec::new();
         self.recoveries(world, &mut rest);
         for action in rest {
-            if matches!(action, Action::Reconnect(_) | Action::CatchUp(_)) {
+            if matches!(
+                action,
+                Action::Reconnect(_) | Action::CatchUp(_) | Action::Serve(_) | Action::Deliver(_)
+            ) {
                 self.act(world, action);
             }
         }

@@ -25,7 +25,7 @@ impl Election {
             return Answer::Unknown { retry_after: None };
         };
         match std::mem::replace(&mut process.channel, Channel::Silent) {
-            Channel::Pending(operation) => self.apply(world, &operation),
+            Channel::Pending(operation) | Channel::Held(operation) => self.apply(world, &operation),
             other => {
                 process.channel = other;
                 Answer::Unknown { retry_after: None }
@@ -145,8 +145,9 @@ impl Election {
                 replica.cut = true;
                 if let Some(process) = &mut replica.process
                     && process.channel != Channel::Idle
+                    && let Channel::Held(operation) = std::mem::replace(&mut process.channel, Channel::Silent)
                 {
-                    process.channel = Channel::Silent;
+                    replica.stale.push(operation);
                 }
             }
             Fault::Suspend => replica.suspended = true,
@@ -165,11 +166,11 @@ impl Election {
             Fault::LoseReply => {
                 self.serve_silently(world, index);
             }
-            Fault::DelayRequest => {
+            Fault::HoldRequest => {
                 if let Some(process) = &mut replica.process
                     && let Channel::Pending(operation) = std::mem::replace(&mut process.channel, Channel::Silent)
                 {
-                    replica.stale.push(operation);
+                    process.channel = Channel::Held(operation);
                 }
             }
             Fault::DelayReply => {
@@ -200,9 +201,12 @@ impl Election {
                     .into_iter()
                     .for_each(&mut push);
                 if *operation != Operation::Read {
-                    [Fault::LoseReply, Fault::DelayRequest].into_iter().for_each(&mut push);
+                    [Fault::LoseReply, Fault::HoldRequest].into_iter().for_each(&mut push);
                 }
                 push(Fault::Crash);
+                if !replica.suspended {
+                    push(Fault::Suspend);
+                }
             }
             if urgent {
                 continue;
@@ -251,8 +255,10 @@ impl Election {
                 actions.push(Action::Resume(index));
                 continue;
             }
-            if matches!(process.channel, Channel::Late(_)) {
-                actions.push(Action::Deliver(index));
+            match process.channel {
+                Channel::Late(_) => actions.push(Action::Deliver(index)),
+                Channel::Held(_) => actions.push(Action::Serve(index)),
+                _ => {}
             }
             if replica.cut {
                 actions.push(Action::Reconnect(index));

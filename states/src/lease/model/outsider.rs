@@ -68,7 +68,7 @@ impl Election {
         }
     }
 
-    pub(super) fn edit(&self, world: &mut World, edit: Edit) {
+    pub(super) fn edit(&self, world: &mut World, edit: &Edit) {
         let Some(lease) = world.server.clone() else {
             return;
         };
@@ -83,7 +83,7 @@ impl Election {
             },
             Edit::Stranger => held("ghost", time, count + 1),
             Edit::Name(index) => {
-                let name = world.name(index).to_owned();
+                let name = world.name(*index).to_owned();
                 held(&name, time, count + 1)
             }
             Edit::ExactRelease => lease.spec.released(),
@@ -92,7 +92,7 @@ impl Election {
                 ..lease.spec.released()
             },
             Edit::Restore => world.backup.clone().unwrap_or_default(),
-            Edit::Rewind(index) => world.saw(index).cloned().unwrap_or_default(),
+            Edit::Rewind(index) => world.saw(*index).cloned().unwrap_or_default(),
             Edit::Delete => {
                 world.server = None;
                 world.next_version += 1;
@@ -148,7 +148,7 @@ impl Election {
         let creates = |operation: &Operation| matches!(operation, Operation::Create(_));
         !world.processes().any(|process| {
             !process.state.sight.lease_seen
-                || matches!(&process.channel, Channel::Pending(operation) if creates(operation))
+                || matches!(&process.channel, Channel::Pending(operation) | Channel::Held(operation) if creates(operation))
         }) && !world.replicas.iter().any(|replica| replica.stale.iter().any(creates))
     }
 }

@@ -21,6 +21,7 @@ pub(super) const REPLICAS: usize = 3;
 const STALLED_EVENTS: usize = 2;
 
 /// What is checked: the rules, the driver's duties, the adversary.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(super) struct Election {
     pub(super) rules: Rules,
     /// Whether the driver sends the version and the uid that a request names (decision L8).
@@ -34,6 +35,8 @@ pub(super) struct Election {
     pub(super) polling: bool,
     /// The case of decision L14 that is included, if any.
     pub(super) included: Option<Unpreventable>,
+    /// The faults that the adversary knows.
+    pub(super) adversary: fn(&Action) -> bool,
     /// Whether an outsider may act between a request and its answer, too.
     pub(super) edits_anywhere: bool,
     /// Whether liveness is checked.
@@ -73,6 +76,8 @@ pub(super) struct World {
     pub(super) next_version: u64,
     pub(super) next_uid: usize,
     pub(super) next_time: i64,
+    /// Which names of replicas occur anywhere.
+    pub(super) names: [bool; 2 * REPLICAS],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -120,6 +125,8 @@ pub(super) enum Channel {
     Idle,
     /// A request on its way to the API server.
     Pending(Operation),
+    /// A request that the API server gets when the adversary lets it.
+    Held(Operation),
     /// An answer that arrives when the adversary lets it.
     Late(Answer),
     /// No answer will come.
@@ -159,7 +166,7 @@ pub(super) enum Fault {
     Stop,
     LoseRequest,
     LoseReply,
-    DelayRequest,
+    HoldRequest,
     DelayReply,
     Fail,
 }
@@ -189,10 +196,16 @@ impl Model for Election {
         }
         self.recoveries(world, actions);
         if world.faults_left > 0 {
+            let before = actions.len();
             self.replica_faults(world, urgent, actions);
             if !urgent || self.edits_anywhere {
                 self.edits(world, actions);
             }
+            let mut nth = 0;
+            actions.retain(|action| {
+                nth += 1;
+                nth <= before || (self.adversary)(action)
+            });
         }
     }
 
@@ -228,7 +241,7 @@ impl Model for Election {
 }
 
 impl Election {
-    pub(super) fn timings(&self) -> Timings {
+    fn timings() -> Timings {
         Timings::new(
             Duration::from_secs(75),
             Duration::from_secs(50),
@@ -260,6 +273,7 @@ impl Election {
             next_version: 1,
             next_uid: 0,
             next_time: 1,
+            names: [false; 2 * REPLICAS],
         };
         self.act(
             &mut world,
@@ -304,7 +318,7 @@ impl Election {
             }
             Action::Edit(edit) => {
                 world.faults_left -= 1;
-                self.edit(world, edit);
+                self.edit(world, &edit);
             }
             Action::Land(index, nth) => {
                 let operation = world.replicas[index].stale.remove(nth);
@@ -334,7 +348,7 @@ impl Election {
 
     fn start(&self, world: &mut World, index: usize, identity: &'static str) {
         let newcomer = world.displaced;
-        let mut state = State::new(identity, self.timings());
+        let mut state = State::new(identity, Election::timings());
         state.watchable = world.replicas[index].watch != Watch::None;
         if state.watchable {
             world.replicas[index].watch = Watch::Live;
@@ -379,7 +393,7 @@ impl Election {
         process.channel = match (sent, before) {
             (None, before) if process.state.in_flight.is_some() => before,
             (sent, before) => {
-                if let Channel::Pending(operation) = before {
+                if let Channel::Pending(operation) | Channel::Held(operation) = before {
                     replica.stale.push(operation);
                 }
                 match sent {
@@ -416,7 +430,7 @@ impl Replica {
     /// The process is gone; what it had sent may still arrive.
     pub(super) fn end(&mut self) {
         if let Some(Process {
-            channel: Channel::Pending(operation),
+            channel: Channel::Pending(operation) | Channel::Held(operation),
             ..
         }) = self.process.take()
         {

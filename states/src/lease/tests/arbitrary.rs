@@ -109,6 +109,7 @@ fn play() -> impl Strategy<Value = Play> {
 }
 
 /// Plays against one replica and checks after each step what must hold of any.
+#[expect(clippy::too_many_lines, reason = "one list of what must hold")]
 fn run(plays: Vec<Play>, last: Option<Observation>) {
     let mut replica = Replica::new();
     let mut open: Option<Request> = None;

@@ -392,17 +392,13 @@ fn events_of_an_annotator_cost_at_most_one_read_a_second() {
         let actions = replica.event(current.clone());
         request = request.or_else(|| actions.iter().find_map(sent).cloned());
         while let Some(sent_request) = request.take() {
-            let actions = match &sent_request.operation {
-                Operation::Read => {
-                    reads += 1;
-                    replica.answer(&sent_request, Answer::Lease(current.clone()))
-                }
-                _ => {
-                    current.version.0 += 1;
-                    current.spec = written(&sent_request);
-                    replica.answer(&sent_request, Answer::Lease(current.clone()))
-                }
-            };
+            if sent_request.operation == Operation::Read {
+                reads += 1;
+            } else {
+                current.version.0 += 1;
+                current.spec = written(&sent_request);
+            }
+            let actions = replica.answer(&sent_request, Answer::Lease(current.clone()));
             request = actions.iter().find_map(sent).cloned();
         }
     }
