@@ -8,6 +8,9 @@ pub mod args;
 pub mod clock;
 pub mod controllers;
 pub mod environmentd;
+#[cfg(feature = "failpoints")]
+pub mod failpoints;
+pub mod gate;
 pub mod kubernetes;
 pub mod leadership;
 pub mod run;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::bench;
 use crate::cluster::Level;
 use crate::cluster::node::boot;
 use crate::machine::spawn::{SUBCOMMAND, Spawn};
@@ -61,8 +62,8 @@ pub(crate) enum Command {
     Test(Selection),
     /// Show an environment's rollouts and the operator's fail-over on a cluster with two nodes, which is left running.
     Demo,
-    /// Measure what clusters cost on this machine.
-    Bench,
+    /// Measure what clusters or elections cost on this machine.
+    Bench(bench::Options),
     /// Check everything that must be true before a change lands.
     Verify(Options),
     /// Forward a port of this machine's loopback into a cluster.

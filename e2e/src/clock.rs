@@ -2,7 +2,7 @@
 //!
 //! Everything else measures with a [`Stopwatch`], gives up at a [`Deadline`] and waits between two looks with [`pause`].
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long something has taken so far.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,16 @@ impl Deadline {
     pub(crate) fn has_passed(self) -> bool {
         self.remaining().is_zero()
     }
+}
+
+/// The time of the wall clock in microseconds since 1970, to be compared with that of the API server's audit log on the same machine.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this module is where the program reads the clock"
+)]
+pub(crate) fn wall_clock() -> i128 {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since_1970.map_or(0, |time| i128::try_from(time.as_micros()).unwrap_or(i128::MAX))
 }
 
 /// Waits between two looks at something that cannot be awaited (a process, a socket file, a cgroup).

@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod cache;
+mod cargo;
 mod clock;
 mod cluster;
 mod command;
@@ -70,7 +71,7 @@ fn run(command: Command) -> Result<ExitCode> {
             );
         }
         Command::Test(selection) => return scenarios::run::test(&selection, &Cache::locate()?),
-        Command::Bench => bench::bench(&Cache::locate()?)?,
+        Command::Bench(options) => bench::bench(&options, &Cache::locate()?)?,
         Command::Demo => demo::demo(&Cache::locate()?)?,
         Command::Verify(options) => return verify::verify(&options, &Cache::locate()?),
         Command::Forward { level, port, target } => {

@@ -30,6 +30,9 @@ pub const ANNOTATION_DEPLOYED_LISTENERS: &str = "orchestratord.materialize.cloud
 /// Annotation on a CRD: which replica of which operator registered it (decision W9).
 pub const ANNOTATION_REGISTRATION: &str = "orchestratord.materialize.cloud/registration";
 
+/// Annotation on the CRD of `Materialize`: when which certificate authority was added to `caBundle` (decision W4).
+pub const ANNOTATION_CA_BUNDLE: &str = "orchestratord.materialize.cloud/ca-bundle";
+
 /// Annotation of a service account on EKS: the IAM role that its pods assume.
 pub const ANNOTATION_EKS_ROLE_ARN: &str = "eks.amazonaws.com/role-arn";
 

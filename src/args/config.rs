@@ -15,6 +15,10 @@ use super::{
 pub struct Config {
     /// Identity of this replica: in the Lease, and as `reportingInstance` of events.
     pub identity: String,
+    /// Whether the identity was given, by flag or variable, not found.
+    pub identity_is_given: bool,
+    /// The host name, which usually is the pod's name; none if the environment does not say.
+    pub hostname: Option<String>,
     /// Namespace of the operator: home of the Lease, and the one that generated network policies admit.
     pub operator_namespace: String,
     /// Labels of the operator's own pods.
@@ -81,6 +85,8 @@ impl Config {
         let webhook = args.webhook.webhook();
         Ok(Self {
             identity: identity::resolve(args.process.leader_election_identity.as_deref(), hostname)?,
+            identity_is_given: args.process.leader_election_identity.is_some(),
+            hostname: hostname.map(str::to_owned),
             operator_namespace: String::new(),
             operator_pod_labels: parse::to_map(args.process.orchestratord_pod_selector_labels),
             metrics_listen_address: args.process.metrics_listen_address,

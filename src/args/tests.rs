@@ -633,7 +633,12 @@ fn a_directory_of_public_keys_is_read_whole_and_never_empty() {
     let invalid = config(&["--license-key-public-key", directory.to_str().unwrap()]);
     std::fs::remove_dir_all(&directory).unwrap();
     assert!(empty.unwrap_err().to_string().contains("without any file"));
-    assert!(invalid.unwrap_err().to_string().contains("next holds no RSA public key"));
+    assert!(
+        invalid
+            .unwrap_err()
+            .to_string()
+            .contains("next holds no RSA public key")
+    );
 }
 
 #[test]

@@ -46,6 +46,11 @@ pub struct WebhookArgs {
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = interval)]
     pub webhook_cert_reload_interval: Duration,
 
+    /// Secret in the operator's namespace in which the operator keeps a certificate that it issues itself; then the
+    /// certificate files are not read.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub webhook_cert_secret: Option<String>,
+
     /// Additional printer columns of the Materialize CRD: a JSON array.
     #[arg(long, value_name = "JSON", hide = true, value_parser = columns, default_value = "[]")]
     pub additional_crd_columns: Columns,
@@ -74,6 +79,8 @@ pub struct Webhook {
     pub tls_key: PathBuf,
     /// How often the files are read again; more than zero.
     pub cert_reload_interval: Duration,
+    /// Secret of the certificate that the operator issues itself; none: the files count.
+    pub cert_secret: Option<String>,
 }
 
 /// Parses a period, which must be more than zero.
@@ -128,6 +135,16 @@ impl WebhookArgs {
             tls_cert: self.tls_cert.clone(),
             tls_key: self.tls_key.clone(),
             cert_reload_interval: self.webhook_cert_reload_interval,
+            cert_secret: self.webhook_cert_secret.clone(),
         })
+    }
+}
+
+// === impl Webhook ===
+
+impl Webhook {
+    /// The DNS name by which API servers know the webhook.
+    pub fn dns_name(&self) -> String {
+        format!("{}.{}.svc", self.service_name, self.service_namespace)
     }
 }

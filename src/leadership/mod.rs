@@ -64,7 +64,7 @@ pub struct Candidacy {
     /// Builds the controllers' client anew for each term, around the fence.
     pub leader_client: ClientFactory,
     /// What must be over before the controllers of a new term start, for example an older operator (decision L15).
-    /// Its wait is cut when the term ends.
+    /// It waits on the workers, and is cut when the term ends.
     pub gate: Option<Gate>,
     /// Builds the leader's work anew for each term.
     pub tasks: LeaderTasks,

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, Span, error, info_span, warn};
 
 use super::driver::Notice;
@@ -16,7 +17,8 @@ use super::permit::Permit;
 use super::tasks::TaskSet;
 use super::{Candidacy, Observer};
 
-/// Name under which the start of the controllers itself fails.
+/// Names under which the start of the controllers itself fails.
+const GATE: &str = "gate";
 const START: &str = "start of the controllers";
 
 /// A running term. Dropping it leaves the tasks to the supervisor, which ends them once it is told to.
@@ -114,10 +116,16 @@ async fn supervise(
         let _ = notices.send(Notice::Event(Event::TaskEnded(task)));
     };
     if let Some(gate) = &candidacy.gate {
+        // It may read more than the leadership thread has time for.
+        let mut waiting = AbortOnDropHandle::new(workers.spawn(gate(permit.clone()).in_current_span()));
         tokio::select! {
             biased;
             () = stop.cancelled() => return Vec::new(),
-            () = gate(permit.clone()) => {}
+            end = &mut waiting => if let Err(panic) = end {
+                error!(term, error = %panic, "the wait before the start of the controllers panicked");
+                report(GATE);
+                return Vec::new();
+            }
         }
     }
     let tasks = {

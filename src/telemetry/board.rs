@@ -130,6 +130,14 @@ impl Board {
         self.state().starting = what.into();
     }
 
+    /// Whether this replica is on its way out: from here on it writes nothing that others go by.
+    pub fn is_draining(&self) -> bool {
+        let phase = self.state().phase;
+        ![Phase::Starting, Phase::Candidate, Phase::Leader]
+            .iter()
+            .any(|stays| stays.name() == phase)
+    }
+
     /// Whether this replica wants traffic.
     pub fn readiness(&self) -> Readiness {
         let state = self.state();

@@ -44,6 +44,7 @@ struct Inner {
     webhook_requests: Counter<u64>,
     webhook_duration: Histogram<f64>,
     certificate_not_after: Gauge<i64>,
+    webhook_reachable: Arc<Mutex<Option<bool>>>,
     renewed_at: Arc<Mutex<Option<Moment>>>,
     reconciliations: PrometheusMetrics,
     /// Dropping it would end the instruments.
@@ -81,6 +82,19 @@ impl Metrics {
                 let last: Option<Moment> = *last.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(last) = last {
                     observer.observe(clock.now().saturating_since(last).as_secs_f64(), &[]);
+                }
+            })
+            .build();
+
+        let webhook_reachable = Arc::new(Mutex::new(None));
+        let reachable = webhook_reachable.clone();
+        let _ = meter
+            .u64_observable_gauge("orchestratord_webhook_reachable")
+            .with_description("1 if the API server reached the webhook within the last minute, else 0; absent without a resource to convert, and unless this replica leads.")
+            .with_callback(move |observer| {
+                let reachable: Option<bool> = *reachable.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(reachable) = reachable {
+                    observer.observe(reachable.into(), &[]);
                 }
             })
             .build();
@@ -126,6 +140,7 @@ impl Metrics {
                     .with_description("When the served certificate of the webhook expires, as Unix time; absent while none is served.")
                     .build(),
                 registry,
+                webhook_reachable,
                 renewed_at,
                 reconciliations,
                 _provider: provider,
@@ -190,6 +205,15 @@ impl Metrics {
     /// `orchestratord_webhook_cert_not_after_seconds`, as Unix time.
     pub fn set_certificate_not_after(&self, seconds: i64) {
         self.inner.certificate_not_after.record(seconds, &[]);
+    }
+
+    /// `orchestratord_webhook_reachable`; none: absent.
+    pub fn set_webhook_reachable(&self, reachable: Option<bool>) {
+        *self
+            .inner
+            .webhook_reachable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = reachable;
     }
 
     /// What the controllers report their passes to: `orchestratord_reconciliations_total` and its kin.
@@ -257,6 +281,7 @@ mod tests {
         metrics.count_task_left_behind("materialize");
         metrics.observe_webhook_request("converted", Duration::from_millis(1));
         metrics.set_certificate_not_after(1_800_000_000);
+        metrics.set_webhook_reachable(Some(true));
         let text = metrics.render().unwrap();
         let types: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         assert_eq!(
@@ -270,6 +295,7 @@ mod tests {
                 "orchestratord_lease_seconds_since_renewal gauge",
                 "orchestratord_phase gauge",
                 "orchestratord_webhook_cert_not_after_seconds gauge",
+                "orchestratord_webhook_reachable gauge",
                 "orchestratord_webhook_request_duration_seconds histogram",
                 "orchestratord_webhook_requests_total counter",
             ]
@@ -301,6 +327,7 @@ mod tests {
             "orchestratord_webhook_request_duration_seconds_bucket{le=\"0.001\"} 1",
             "orchestratord_webhook_request_duration_seconds_bucket{le=\"0.0005\"} 0",
             "orchestratord_webhook_cert_not_after_seconds 1800000000",
+            "orchestratord_webhook_reachable 1",
         ] {
             assert!(text.lines().any(|line| line == sample), "{sample} is not in:\n{text}");
         }

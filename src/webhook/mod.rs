@@ -4,7 +4,10 @@
 //! belong here: the types and their conversion (`api`), and anything that only the leader may do (`controllers`).
 
 pub mod certificates;
+pub mod reachable;
 pub mod registration;
 pub mod review;
 pub mod server;
+pub mod sightings;
+pub mod start;
 pub mod state;

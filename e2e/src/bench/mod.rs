@@ -1,10 +1,14 @@
-//! `cargo e2e bench`: what a cluster costs on this machine. Figures to be read by people, without bounds: a busy machine is no failure.
+//! `cargo e2e bench`: what a cluster, or an election, costs on this machine. Figures to be read by people, without bounds: a busy machine is no failure.
+
+mod leadership;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
 
 use crate::cache::Cache;
 use crate::clock::{Stopwatch, pause};
@@ -18,6 +22,29 @@ const IDLE: Duration = Duration::from_secs(30);
 /// Ticks of a processor's time a second, as `/proc` counts them on every Linux of today.
 const TICKS: f64 = 100.0;
 
+/// The arguments of `cargo e2e bench`.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// What to measure.
+    #[arg(value_enum, default_value = "clusters")]
+    subject: Subject,
+    /// For `leadership`: how many hand-overs and crashes of the operator; its peers do a third of it.
+    #[arg(long, default_value_t = 30)]
+    runs: usize,
+    /// For `leadership`: use this program instead of building the operator.
+    #[arg(long, value_name = "PROGRAM")]
+    operator: Option<PathBuf>,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Subject {
+    /// Start, removal and idling of clusters.
+    Clusters,
+    /// Elections of the operator and of its peers.
+    Leadership,
+}
+
 /// The cost of all processes of one name.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
@@ -27,8 +54,16 @@ struct Cost {
     ticks: u64,
 }
 
+/// Measures.
+pub(crate) fn bench(options: &Options, cache: &Cache) -> Result<()> {
+    match options.subject {
+        Subject::Clusters => clusters(cache),
+        Subject::Leadership => leadership::bench(options.runs, options.operator.as_deref(), cache),
+    }
+}
+
 /// Starts both levels from nothing, watches them idle, and removes them.
-pub(crate) fn bench(cache: &Cache) -> Result<()> {
+fn clusters(cache: &Cache) -> Result<()> {
     for level in Level::ALL {
         ensure!(
             !Cluster::is_up(level),

@@ -15,6 +15,11 @@ pub(crate) struct Event(Value);
 // === impl Event ===
 
 impl Event {
+    /// Names the request; a watch has several events.
+    pub(crate) fn id(&self) -> &str {
+        self.text("/auditID")
+    }
+
     /// Who asked: `system:serviceaccount:NAMESPACE:NAME`.
     pub(crate) fn user(&self) -> &str {
         self.text("/user/username")
@@ -78,6 +83,12 @@ impl Event {
     /// The whole event, one line of JSON.
     pub(crate) fn line(&self) -> String {
         self.0.to_string()
+    }
+
+    /// One that a test has made up.
+    #[cfg(test)]
+    pub(crate) fn of(value: Value) -> Self {
+        Self(value)
     }
 
     fn text(&self, pointer: &str) -> &str {

@@ -1,6 +1,7 @@
 //! Taking the API server away for a while.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use super::record::Record;
 use crate::clock::{Deadline, poll};
 
 const NAME: &str = "kube-apiserver";
+
+const PORT: u16 = 6443;
 
 // === impl Cluster ===
 
@@ -27,8 +30,11 @@ impl Cluster {
         let program = words.next().unwrap_or_default();
         let arguments: Vec<String> = words.collect();
         identity.kill();
+        // A process that has ended may still be letting go of what it had.
+        let netns = self.level.netns();
+        let is_free = || netns.run(|| Ok(TcpListener::bind(("0.0.0.0", PORT))?)).is_ok();
         let ended = poll(Deadline::after(PATIENCE), Duration::from_millis(10), || {
-            anyhow::Ok((!identity.is_alive()).then_some(()))
+            anyhow::Ok((!identity.is_alive() && is_free()).then_some(()))
         })?;
         if ended.is_none() {
             bail!("the API server does not end");
@@ -36,7 +42,7 @@ impl Cluster {
         let result = work();
         let mut daemons = Daemons::new(self.level, record);
         daemons.record().daemons.remove(NAME);
-        daemons.start(NAME, &self.level.netns(), Path::new(&program), &arguments)?;
+        daemons.start(NAME, &netns, Path::new(&program), &arguments)?;
         daemons.wait_for(
             "that the API server is ready again",
             PATIENCE,

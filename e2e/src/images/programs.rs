@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::cache::{Cache, repository};
+use crate::cache::Cache;
+use crate::cargo::cargo;
 use crate::clock::Stopwatch;
 use crate::progress;
 
@@ -16,6 +17,8 @@ pub(crate) enum Program {
     Operator,
     /// The stand-ins for environmentd and its companions, all in one.
     Standins,
+    /// The peer of the operator in the benchmark of elections; it goes into no image.
+    WithLease,
 }
 
 // === impl Program ===
@@ -26,6 +29,7 @@ impl Program {
         match self {
             Self::Operator => "orchestratord",
             Self::Standins => "standins",
+            Self::WithLease => "with-lease",
         }
     }
 }
@@ -34,25 +38,26 @@ impl Program {
 pub(crate) fn build_for_development(cache: &Cache) -> Result<PathBuf> {
     let folder = cache.cargo_target();
     let name = Program::Operator.name();
-    cargo_build(
-        Command::new("cargo")
-            .args(["build", "--quiet", "--package", name])
-            .env("CARGO_TARGET_DIR", &folder),
-        name,
-    )?;
+    cargo_build(cargo(cache).args(["build", "--quiet", "--package", name]), name)?;
     Ok(folder.join("debug").join(name))
 }
 
-/// Builds a program and says where it is. glibc is linked statically; naming the target keeps that flag away from procedural macros and build scripts.
+/// Builds a program and says where it is. Operator and stand-ins are always built by one call: alone, each would want their
+/// dependencies with other features, and thus compiled again. glibc is linked statically; naming the target keeps that flag
+/// away from procedural macros and build scripts.
 pub(crate) fn build(cache: &Cache, program: Program) -> Result<PathBuf> {
     let watch = Stopwatch::start();
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let folder = cache.cargo_target();
     let name = program.name();
+    let packages: &[Program] = match program {
+        Program::Operator | Program::Standins => &[Program::Operator, Program::Standins],
+        Program::WithLease => &[Program::WithLease],
+    };
     cargo_build(
-        Command::new("cargo")
-            .args(["build", "--quiet", "--release", "--package", name, "--target", &target])
-            .env("CARGO_TARGET_DIR", &folder)
+        cargo(cache)
+            .args(["build", "--quiet", "--release", "--target", &target])
+            .args(packages.iter().flat_map(|package| ["--package", package.name()]))
             .env("RUSTFLAGS", "-C target-feature=+crt-static")
             .env_remove("CARGO_ENCODED_RUSTFLAGS"),
         name,
@@ -68,7 +73,7 @@ pub(crate) fn build(cache: &Cache, program: Program) -> Result<PathBuf> {
 }
 
 fn cargo_build(cargo: &mut Command, name: &str) -> Result<()> {
-    let status = cargo.current_dir(repository()).status().context("starting cargo")?;
+    let status = cargo.status().context("starting cargo")?;
     if !status.success() {
         bail!("building {name} failed ({status}): the compiler's messages stand above");
     }

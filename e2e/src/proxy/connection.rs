@@ -33,7 +33,6 @@ type Server = Messages<StreamOwned<ClientConnection, TcpStream>>;
 struct Connection<'a> {
     shared: &'a Shared,
     number: u64,
-    accepted: Duration,
     client: Client,
     server: Option<Server>,
 }
@@ -50,7 +49,6 @@ enum Next {
 
 /// Serves a connection to its end.
 pub(super) fn serve(shared: &Arc<Shared>, socket: TcpStream) {
-    let accepted = shared.clock.elapsed();
     let number = shared.connections.fetch_add(1, Ordering::Relaxed);
     match shared.network() {
         Network::Open => {}
@@ -72,7 +70,6 @@ pub(super) fn serve(shared: &Arc<Shared>, socket: TcpStream) {
     let mut connection = Connection {
         shared,
         number,
-        accepted,
         client: Messages::new(StreamOwned::new(tls, tap)),
         server: None,
     };
@@ -123,7 +120,6 @@ impl Connection<'_> {
             uri: words.next().unwrap_or_default(),
         };
         let entry = self.shared.journal.add(Entry {
-            accepted: self.accepted,
             first_byte,
             target: target.clone(),
             fault: None,

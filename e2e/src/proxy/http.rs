@@ -130,7 +130,8 @@ impl<S: Read> Messages<S> {
         let mut raw = self.line()?;
         let size = String::from_utf8_lossy(&raw);
         let size = size.trim().split(';').next().unwrap_or_default();
-        let size = usize::from_str_radix(size, 16).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let size =
+            usize::from_str_radix(size, 16).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         if size == 0 {
             // Trailers, and the empty line after them.
             loop {

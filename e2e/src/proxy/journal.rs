@@ -8,8 +8,6 @@ use super::rules::Target;
 /// One request. Times are those of [`super::Proxy::now`].
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// When its connection was accepted.
-    pub(crate) accepted: Duration,
     /// When its first byte came.
     pub(crate) first_byte: Duration,
     /// What was asked.

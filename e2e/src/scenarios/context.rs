@@ -35,7 +35,7 @@ pub(crate) struct Context {
 
 impl Context {
     /// Runs a scenario in a fresh namespace, removes the namespace afterwards, and keeps the traces only of a failure.
-    pub(super) fn run(
+    pub(crate) fn run(
         name: &str,
         limit: Duration,
         cluster: &Cluster,

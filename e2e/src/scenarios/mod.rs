@@ -4,14 +4,15 @@
 //! plain JSON and kubectl, never on the operator's own types: a wrong type must not be able to agree with itself.
 
 mod artefacts;
-mod context;
-mod election;
+pub(crate) mod context;
+pub(crate) mod election;
+mod first_upgrade;
 mod install;
 mod leadership;
 mod process;
 mod proxy;
 mod registration;
-mod replica;
+pub(crate) mod replica;
 mod rights;
 pub(crate) mod run;
 
@@ -54,6 +55,7 @@ fn all() -> Vec<Scenario> {
         process::SCENARIOS,
         registration::SCENARIOS,
         leadership::SCENARIOS,
+        first_upgrade::SCENARIOS,
         election::SCENARIOS,
         install::SCENARIOS,
     ]

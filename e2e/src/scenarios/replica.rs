@@ -102,7 +102,10 @@ impl<'a> ReplicaBuilder<'a> {
         let resolv_conf = context.cluster.level.resolv_conf();
         // Tied to the thread of its scenario: if this program is killed, no replica outlives it.
         let (program, between) = match launcher.split_first() {
-            Some((program, words)) => (PathBuf::from(program), [words, &[context.operator.display().to_string()]].concat()),
+            Some((program, words)) => (
+                PathBuf::from(program),
+                [words, &[context.operator.display().to_string()]].concat(),
+            ),
             None => (context.operator.clone(), Vec::new()),
         };
         let child = InNamespace {

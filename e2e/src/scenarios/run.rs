@@ -16,10 +16,11 @@ use crate::images::{self, Program};
 use crate::progress::line;
 
 /// How many scenarios run at the same time: each is a few processes that mostly wait.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 
 /// The arguments of `cargo e2e test`.
 #[derive(Args, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Selection {
     /// Only scenarios whose names contain this.
     filter: Option<String>,

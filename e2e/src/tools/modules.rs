@@ -20,6 +20,8 @@ pub(crate) enum Module {
     Kubernetes,
     /// `CoreDNS` with the few plugins a cluster needs.
     CoreDns,
+    /// The peer of the operator in the benchmark of elections.
+    LeaderElection,
     /// helm and helm-unittest, which need newer Kubernetes libraries than the cluster.
     Helm,
 }
@@ -32,6 +34,7 @@ impl Module {
         match self {
             Self::Kubernetes => "kubernetes",
             Self::CoreDns => "coredns",
+            Self::LeaderElection => "leaderelection",
             Self::Helm => "helm",
         }
     }
@@ -57,6 +60,7 @@ impl Module {
                 ("go.etcd.io/etcd/server/v3", "etcd"),
             ],
             Self::CoreDns => &[(".", "coredns")],
+            Self::LeaderElection => &[(".", "leaderelection")],
             Self::Helm => &[
                 ("helm.sh/helm/v3/cmd/helm", "helm"),
                 (
@@ -76,7 +80,7 @@ impl Module {
     pub(super) fn first_build(self) -> &'static str {
         match self {
             Self::Kubernetes => "5 to 12 minutes",
-            Self::CoreDns | Self::Helm => "1 to 4 minutes",
+            Self::CoreDns | Self::LeaderElection | Self::Helm => "1 to 4 minutes",
         }
     }
 
@@ -93,7 +97,7 @@ impl Module {
                      -X {package}.buildDate=2026-01-01T00:00:00Z"
                 )
             }
-            Self::CoreDns => "-s -w".to_owned(),
+            Self::CoreDns | Self::LeaderElection => "-s -w".to_owned(),
             // Without a cluster helm believes in Kubernetes 1.20 unless it is told another version.
             Self::Helm => {
                 let helm = "helm.sh/helm/v3";
@@ -158,7 +162,12 @@ mod tests {
 
     #[test]
     fn no_two_modules_have_a_program_of_the_same_name() {
-        let all = [Module::Kubernetes, Module::CoreDns, Module::Helm];
+        let all = [
+            Module::Kubernetes,
+            Module::CoreDns,
+            Module::LeaderElection,
+            Module::Helm,
+        ];
         let mut names: Vec<_> = all.into_iter().flat_map(Module::programs).collect();
         names.sort_unstable();
         let count = names.len();

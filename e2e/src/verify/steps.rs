@@ -1,6 +1,8 @@
 //! The steps of `cargo verify`, in the order in which they run: what fails fast comes first.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
@@ -10,6 +12,9 @@ use crate::cluster::Level;
 use crate::images::{self, Program};
 use crate::scenarios::run::{Selection, test};
 use crate::tools::{Module, Tools};
+
+/// The variable that switches failures on demand on, in an operator that has them.
+const FAILPOINTS: &str = "ORCHESTRATORD_FAILPOINTS";
 
 /// One step.
 pub(super) struct Step {
@@ -91,6 +96,12 @@ pub(super) const STEPS: &[Step] = &[
         },
     },
     Step {
+        name: "failpoints",
+        about: "failures on demand compile, and the operator that goes into the image has none",
+        long: false,
+        work: failpoints,
+    },
+    Step {
         name: "api",
         about: "scenarios on an API server",
         long: false,
@@ -122,15 +133,13 @@ pub(super) const STEPS: &[Step] = &[
     },
 ];
 
-/// Runs cargo with its output where the cluster's own builds are, so that nothing is compiled twice.
+/// Runs cargo with these arguments and more environment.
 fn cargo(cache: &Cache, arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
-    let mut command = Command::new("cargo");
-    command
-        .current_dir(repository())
-        .args(arguments)
-        .env("CARGO_TARGET_DIR", cache.cargo_target())
-        .envs(environment.iter().copied());
-    succeed(&mut command)
+    succeed(
+        crate::cargo::cargo(cache)
+            .args(arguments)
+            .envs(environment.iter().copied()),
+    )
 }
 
 fn chart(cache: &Cache) -> Result<()> {
@@ -138,6 +147,38 @@ fn chart(cache: &Cache) -> Result<()> {
     let chart = repository().join("helm");
     succeed(tools.command("helm").args(["lint", "--strict"]).arg(&chart))?;
     succeed(tools.command("helm-unittest").arg(&chart))
+}
+
+/// Looks for the variable that switches failures on: who reads it, has its name.
+fn failpoints(cache: &Cache) -> Result<()> {
+    cargo(
+        cache,
+        &[
+            "check",
+            "--quiet",
+            "--package",
+            "orchestratord",
+            "--features",
+            "failpoints",
+        ],
+        &[],
+    )?;
+    let contains = |path: &Path, name: &str| -> Result<bool> {
+        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        Ok(bytes.windows(name.len()).any(|window| window == name.as_bytes()))
+    };
+    let source = repository().join("src/failpoints.rs");
+    if !contains(&source, FAILPOINTS)? {
+        bail!(
+            "{} does not read {FAILPOINTS}: this step looks for something else",
+            source.display()
+        );
+    }
+    let program = images::build(cache, Program::Operator)?;
+    if contains(&program, FAILPOINTS)? {
+        bail!("{} was built with the feature `failpoints`", program.display());
+    }
+    Ok(())
 }
 
 fn deny(cache: &Cache) -> Result<()> {

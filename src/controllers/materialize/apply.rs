@@ -14,9 +14,9 @@ use uuid::Uuid;
 use super::build::{Environment, GenerationObjects, GlobalObjects, Record, listeners, services};
 use super::dereference::{ANNOTATION_REPLACED_HASH, Generations, put};
 use super::error::Error;
-use super::own_writes::OwnWrites;
 use super::validate::Stall;
 use crate::controllers::building::names;
+use crate::controllers::watching::OwnWrites;
 use crate::kubernetes::{self, Applied, Deletion};
 
 /// Writes the objects of one resource.

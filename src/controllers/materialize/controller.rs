@@ -19,13 +19,13 @@ use super::error::Error;
 use super::inquiry::Inquiries;
 use super::messages::Messages;
 use super::needs_update::NeedsUpdate;
-use super::own_writes::OwnWrites;
 use super::pass;
-use super::watches::{self, Starting};
+use super::watches;
 use crate::api::labels::FINALIZER;
 use crate::api::v1alpha1::Materialize;
 use crate::args::Config;
 use crate::clock::Clock;
+use crate::controllers::watching::{OwnWrites, Starting, primary};
 use crate::leadership::FencedClient;
 
 /// How many passes run at the same time. None of them waits for anything but the API server.
@@ -69,7 +69,7 @@ pub async fn run(
     let own = OwnWrites::default();
     let starting = Starting::new();
     let secondary = watches::secondary(&client, &store, &own, &starting);
-    let primary = watches::primary(&client, writer, own.clone(), &starting);
+    let primary = primary(&client, writer, own.clone(), &starting);
     let reporter = Reporter {
         controller: REPORTER.to_owned(),
         instance: Some(config.identity.clone()),

@@ -131,6 +131,13 @@ async fn ask_until_answered(
             };
             inquiry.finished = finished;
             if inquiry.latest.as_ref() != Some(&answer) {
+                tracing::info!(
+                    materialize = %resource,
+                    environmentd = %subject.endpoint.base_url,
+                    question = ?subject.question,
+                    ?answer,
+                    "environmentd answered"
+                );
                 inquiry.latest = Some(answer);
                 // Nobody listens once the controller has ended.
                 let _ = wake.unbounded_send(resource.clone());

@@ -14,7 +14,6 @@ mod inquiry;
 pub mod license;
 mod messages;
 mod needs_update;
-mod own_writes;
 mod pass;
 mod pods;
 mod proof;

@@ -133,7 +133,11 @@ impl<W: Workload> Context for Shared<W> {
 /// How long after a failure the next pass begins, after so many before it: about 1 s, doubled each time up to about
 /// 4 min; but a few moments if the resource was only seen too early. `random` spreads the pauses over their upper half.
 fn pause(nobodys_fault: bool, before: u32, random: u32) -> Duration {
-    let first = if nobodys_fault { FIRST_AFTER_CONFLICT } else { FIRST_AFTER_FAILURE };
+    let first = if nobodys_fault {
+        FIRST_AFTER_CONFLICT
+    } else {
+        FIRST_AFTER_FAILURE
+    };
     let longest = first * 2_u32.pow(before.min(7));
     longest / 2 + (longest / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }

@@ -73,8 +73,8 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn ready(is: bool, message: &str) -> Option<(bool, String)> {
-        Some((is, message.to_owned()))
+    fn ready(is: bool, message: &str) -> (bool, String) {
+        (is, message.to_owned())
     }
 
     fn no_routing() -> Stall {
@@ -84,7 +84,13 @@ mod tests {
     #[test]
     fn ready_is_as_published() {
         let now = Timestamp::from_millisecond(1_800_000_000_700).unwrap();
-        let conditions = next(&[], ready(true, "balancerd deployment is ready"), None, Some(3), now);
+        let conditions = next(
+            &[],
+            Some(ready(true, "balancerd deployment is ready")),
+            None,
+            Some(3),
+            now,
+        );
         assert_eq!(
             json!(conditions),
             json!([{
@@ -96,19 +102,22 @@ mod tests {
 
     #[test]
     fn the_time_changes_only_with_the_status() {
-        let first = next(&[], ready(false, "a"), None, None, at(0));
-        let second = next(&first, ready(false, "b"), None, None, at(10));
+        let first = next(&[], Some(ready(false, "a")), None, None, at(0));
+        let second = next(&first, Some(ready(false, "b")), None, None, at(10));
         assert_eq!(second[0].message, "b");
         assert_eq!(second[0].last_transition_time, Time(at(0)));
-        let third = next(&second, ready(true, "c"), None, None, at(20));
+        let third = next(&second, Some(ready(true, "c")), None, None, at(20));
         assert_eq!(third[0].last_transition_time, Time(at(20)));
     }
 
     #[test]
     fn nothing_new_is_the_same_list() {
         let stall = no_routing();
-        let first = next(&[], ready(true, "a"), Some(&stall), Some(1), at(0));
-        assert_eq!(next(&first, ready(true, "a"), Some(&stall), Some(1), at(9)), first);
+        let first = next(&[], Some(ready(true, "a")), Some(&stall), Some(1), at(0));
+        assert_eq!(
+            next(&first, Some(ready(true, "a")), Some(&stall), Some(1), at(9)),
+            first
+        );
         assert_eq!(
             next(&first, None, Some(&stall), Some(1), at(9)),
             first,
@@ -118,12 +127,12 @@ mod tests {
 
     #[test]
     fn a_stall_stands_behind_ready_and_goes_without_a_trace() {
-        let first = next(&[], ready(true, "a"), Some(&no_routing()), Some(4), at(0));
+        let first = next(&[], Some(ready(true, "a")), Some(&no_routing()), Some(4), at(0));
         let types: Vec<_> = first.iter().map(|condition| condition.type_.as_str()).collect();
         assert_eq!(types, ["Ready", "Stalled"]);
         assert_eq!(json!(first[1])["reason"], "InvalidRouting");
         assert_eq!(json!(first[1])["observedGeneration"], 4);
-        let second = next(&first, ready(true, "a"), None, Some(5), at(5));
+        let second = next(&first, Some(ready(true, "a")), None, Some(5), at(5));
         assert_eq!(second, first[..1]);
     }
 

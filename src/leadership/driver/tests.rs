@@ -443,6 +443,19 @@ async fn the_controllers_wait_for_the_gate() {
 }
 
 #[tokio::test(flavor = "local", start_paused = true)]
+async fn a_gate_that_panics_starts_no_controllers_and_ends_the_replica() {
+    let world = World::new();
+    let gate: super::super::Gate = Arc::new(|_permit| async { panic!("a fault of the gate") }.boxed());
+    let replica = world.start(Parts {
+        gate: Some(gate),
+        ..world.parts()
+    });
+    assert_eq!(replica.end().await, 1);
+    assert_eq!(world.server.holder(), None);
+    assert!(!world.diary.lines().contains(&"start of term 0".to_owned()));
+}
+
+#[tokio::test(flavor = "local", start_paused = true)]
 async fn a_release_waits_for_writes_of_a_term_that_was_lost_before() {
     // The Lease is deleted: the leader loses its term with a write open, and creates a new Lease at once. The signal
     // comes while the old write is still open.

@@ -365,7 +365,7 @@ async fn a_watch_that_can_not_be_opened_is_tried_again() {
 async fn while_everything_is_refused_at_most_one_request_a_second_is_sent() {
     let (server, clock) = server();
     let replica = Replica::start(&server, &clock, "pod-1", |line| {
-        line.forbid(&["get", "list", "watch", "create", "update"])
+        line.forbid(&["get", "list", "watch", "create", "update"]);
     });
     seconds(60).await;
     assert!(

@@ -162,7 +162,14 @@ impl Pair {
         if now < validity.not_before {
             return at_leaf(Cause::NotYet(validity.not_before));
         }
-        verify(&leaf, ders.get(1..).unwrap_or_default(), &authorities, name, now, &provider)?;
+        verify(
+            &leaf,
+            ders.get(1..).unwrap_or_default(),
+            &authorities,
+            name,
+            now,
+            &provider,
+        )?;
         Ok(Self {
             key: Arc::new(key),
             authorities,

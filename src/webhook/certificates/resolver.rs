@@ -17,10 +17,15 @@ impl Resolver {
     pub fn serve(&self, key: Arc<CertifiedKey>) {
         self.0.store(Some(key));
     }
+
+    /// The certificate that is served, if there is one.
+    pub fn served(&self) -> Option<Arc<CertifiedKey>> {
+        self.0.load_full()
+    }
 }
 
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.0.load_full()
+        self.served()
     }
 }

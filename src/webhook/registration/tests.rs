@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::api::labels::ANNOTATION_REGISTRATION;
+use crate::webhook::certificates::testing::{ca, hours, now};
 
 const MATERIALIZES: &str = "materializes.materialize.cloud";
 
@@ -28,6 +29,10 @@ struct State {
     queries: Vec<String>,
     /// Status code of every PATCH, if it is to fail.
     refuse_writes: Option<u16>,
+    /// How many writes are to fail with a conflict.
+    conflicts: usize,
+    /// Whether the Service `rival` has a ready endpoint; none if it does not exist.
+    rival_ready: Option<bool>,
 }
 
 impl Server {
@@ -53,11 +58,24 @@ impl Server {
             )
         };
         let (code, answer) = match parts.method {
+            Method::GET if name == "rival" => match state.rival_ready {
+                Some(_) => (200, json!({"metadata": {"name": "rival"}})),
+                None => failure(404),
+            },
+            Method::GET if name == "endpointslices" => {
+                let endpoint = json!({"addresses": ["10.0.0.1"], "conditions": {"ready": state.rival_ready}});
+                let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": [endpoint]});
+                (200, json!({"metadata": {}, "items": [slice]}))
+            }
             Method::GET => state
                 .crds
                 .get(&name)
                 .map_or_else(|| failure(404), |crd| (200, crd.clone())),
             Method::PATCH if state.refuse_writes.is_some() => failure(state.refuse_writes.unwrap_or_default()),
+            Method::PATCH if state.conflicts > 0 => {
+                state.conflicts -= 1;
+                failure(409)
+            }
             Method::PATCH => {
                 state.queries.push(parts.uri.query().unwrap_or_default().to_owned());
                 let mut crd: Value = serde_json::from_slice(&body).expect("applied objects are JSON");
@@ -122,7 +140,6 @@ fn with_v1(mut options: Options) -> Options {
         service_name: "operator".to_owned(),
         service_namespace: "materialize".to_owned(),
         service_port: 8001,
-        ca_bundle: b"PEM".to_vec(),
     });
     options
 }
@@ -137,7 +154,22 @@ fn version_names(crd: &Value) -> Vec<&str> {
 }
 
 async fn register(server: &Server, options: &Options) {
-    register_crds(&server.client(), options).await.expect("nothing fails");
+    register_with(server, options, &Authorities::default()).await;
+}
+
+async fn register_with(server: &Server, options: &Options, own: &Authorities) -> Vec<Registered> {
+    register_crds(&server.client(), options, own, now())
+        .await
+        .expect("nothing fails")
+}
+
+fn authority(name: &str) -> Authorities {
+    Authorities::from_pem_lossy(ca(name, hours(9000)).pem.as_bytes())
+}
+
+fn named(server: &Server) -> Authorities {
+    let crd = serde_json::from_value(server.crd(MATERIALIZES)).expect("a CRD");
+    bundle::live(&crd)
 }
 
 #[tokio::test]
@@ -188,7 +220,6 @@ async fn the_webhook_stands_beside_both_versions() {
             "webhook": {
                 "conversionReviewVersions": ["v1"],
                 "clientConfig": {
-                    "caBundle": "UEVN",
                     "service": {"name": "operator", "namespace": "materialize", "path": "/convert", "port": 8001},
                 },
             },
@@ -209,25 +240,129 @@ async fn switching_v1_writes_only_the_crd_of_materialize() {
 }
 
 #[tokio::test]
-async fn a_new_certificate_authority_is_written() {
+async fn the_authorities_of_all_replicas_are_named() {
     let server = Server::default();
-    let mut options = with_v1(options("0.1.0", 1));
-    register(&server, &options).await;
+    let options = with_v1(options("0.1.0", 1));
+    let (a, b) = (authority("a"), authority("b"));
+    register_with(&server, &options, &a).await;
+    assert_eq!(named(&server), a);
     server.take_writes();
-    options.conversion.as_mut().expect("set").ca_bundle = b"other".to_vec();
-    register(&server, &options).await;
+    let registered = register_with(&server, &options, &b).await;
     assert_eq!(server.take_writes(), [MATERIALIZES]);
+    let mut both = a.clone();
+    both.extend(&b);
+    assert_eq!(named(&server), both);
+    assert_eq!(registered[0].look_again, Some(now() + SignedDuration::from_mins(10)));
+    // Each is content now, whatever the bytes.
+    server.edit(MATERIALIZES, |crd| {
+        let pem = [b"# by hand\n".to_vec(), b.to_pem(), a.to_pem()].concat();
+        let bytes = serde_json::to_value(k8s_openapi::ByteString(pem)).expect("serialises");
+        crd["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = bytes;
+    });
+    register_with(&server, &options, &a).await;
+    register_with(&server, &options, &b).await;
+    assert_eq!(server.take_writes(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_certificate_authority_is_no_reason_to_stand_back() {
+async fn who_stands_back_adds_only_its_authority() {
     let server = Server::default();
-    register(&server, &with_v1(options("0.1.0", 2))).await;
+    let (a, b) = (authority("a"), authority("b"));
+    register_with(&server, &with_v1(options("0.2.0", 1)), &a).await;
+    server.edit(MATERIALIZES, |crd| {
+        crd["spec"]["versions"][1]["schema"]["x"] = Value::Null;
+    });
+    let before = server.crd(MATERIALIZES);
     server.take_writes();
-    let mut started_earlier = with_v1(options("0.1.0", 1));
-    started_earlier.conversion.as_mut().expect("set").ca_bundle = b"other".to_vec();
-    register(&server, &started_earlier).await;
+    let mut older = with_v1(options("0.1.0", 2));
+    older.additional_columns = vec![CustomResourceColumnDefinition::default()];
+    let registered = register_with(&server, &older, &b).await;
+    assert!(matches!(registered[0].outcome, Outcome::Yielded(_)));
     assert_eq!(server.take_writes(), [MATERIALIZES]);
+    let after = server.crd(MATERIALIZES);
+    assert!(named(&server).contains_all(&a) && named(&server).contains_all(&b));
+    assert_eq!(after["spec"]["versions"][0], before["spec"]["versions"][0]);
+    assert_eq!(
+        after["metadata"]["annotations"][ANNOTATION_REGISTRATION],
+        before["metadata"]["annotations"][ANNOTATION_REGISTRATION]
+    );
+    register_with(&server, &older, &b).await;
+    assert_eq!(server.take_writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_stands_back_before_a_crd_without_webhook_adds_nothing() {
+    let server = Server::default();
+    register(&server, &options("0.1.0", 2)).await;
+    server.take_writes();
+    let registered = register_with(&server, &with_v1(options("0.1.0", 1)), &authority("a")).await;
+    assert!(matches!(registered[0].outcome, Outcome::Yielded(_)));
+    assert_eq!(server.take_writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn writes_carry_the_version_that_they_were_computed_from() {
+    let server = Server::default();
+    register(&server, &options("0.1.0", 1)).await;
+    server.edit(MATERIALIZES, |crd| crd["metadata"]["resourceVersion"] = json!("41"));
+    server.0.lock().expect("free").conflicts = 2;
+    server.take_writes();
+    register(&server, &with_v1(options("0.1.0", 2))).await;
+    assert_eq!(
+        server.take_writes(),
+        [MATERIALIZES; 3],
+        "read again after each conflict"
+    );
+    assert_eq!(server.crd(MATERIALIZES)["metadata"]["resourceVersion"], "41");
+}
+
+#[tokio::test]
+async fn the_webhook_of_another_release_that_lives_blocks() {
+    for (mine, theirs, ready, blocked) in [
+        (true, "other", Some(true), true),
+        (true, "other", Some(false), false),
+        (true, "other", None, false),
+        (false, "other", Some(true), true),
+        (false, "materialize", Some(true), false),
+    ] {
+        let server = Server::default();
+        let mut rival = with_v1(options("0.1.0", 1));
+        let conversion = rival.conversion.as_mut().expect("set");
+        conversion.service_namespace = theirs.to_owned();
+        conversion.service_name = "rival".to_owned();
+        register(&server, &rival).await;
+        server.take_writes();
+        server.0.lock().expect("free").rival_ready = ready;
+        let ours = if mine {
+            with_v1(options("0.2.0", 1))
+        } else {
+            options("0.2.0", 1)
+        };
+        let registered = register_with(&server, &ours, &Authorities::default()).await;
+        let case = format!("{mine} {theirs} {ready:?}");
+        assert_eq!(matches!(registered[0].outcome, Outcome::Blocked(_)), blocked, "{case}");
+        let expected: &[&str] = if blocked { &[] } else { &[MATERIALIZES] };
+        assert_eq!(server.take_writes(), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_missing_stanza_or_authority_is_urgent_while_v1_is_served() {
+    let ours = with_v1(options("0.1.0", 1));
+    let own = authority("a");
+    let plan = bundle::plan(&Authorities::default(), &bundle::Ledger::default(), &own, now());
+    let fine = render::crd(MATERIALIZES, &ours, &plan, None);
+    assert!(!is_urgent(&fine, &ours, &own));
+    assert!(is_urgent(&fine, &ours, &authority("b")));
+    let mut without = fine.clone();
+    without.spec.conversion = None;
+    assert!(is_urgent(&without, &ours, &own));
+    without.spec.versions.remove(0);
+    assert!(!is_urgent(&without, &ours, &own), "nobody can write at v1");
+    let mut elsewhere = ours.clone();
+    elsewhere.conversion.as_mut().expect("set").service_name = "other".to_owned();
+    assert!(is_urgent(&fine, &elsewhere, &own));
+    assert!(!is_urgent(&fine, &options("0.1.0", 1), &own), "no webhook of our own");
 }
 
 #[tokio::test]
@@ -293,7 +428,7 @@ async fn a_refused_definition_is_fatal_and_an_outage_is_not() {
     ] {
         let server = Server::default();
         server.0.lock().expect("free").refuse_writes = Some(code);
-        let error = register_crds(&server.client(), &options("0.1.0", 1))
+        let error = register_crds(&server.client(), &options("0.1.0", 1), &Authorities::default(), now())
             .await
             .expect_err("writes are refused");
         assert_eq!(error.is_fatal(), fatal, "{code}: {error}");
@@ -301,7 +436,8 @@ async fn a_refused_definition_is_fatal_and_an_outage_is_not() {
             error.to_string().contains(MATERIALIZES),
             "the first of the list is reported: {error}"
         );
-        assert_eq!(server.take_writes().len(), 4, "all are attempted");
+        let attempts = if code == 409 { 4 * (CONFLICTS + 1) } else { 4 };
+        assert_eq!(server.take_writes().len(), attempts, "all are attempted");
     }
 }
 

@@ -75,11 +75,11 @@ struct ReviewAnswer<'a> {
 struct Response<'a> {
     uid: &'a str,
     converted_objects: Vec<Converted<'a>>,
-    result: Status<'a>,
+    result: ReviewResult<'a>,
 }
 
 #[derive(Serialize)]
-struct Status<'a> {
+struct ReviewResult<'a> {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
@@ -123,7 +123,7 @@ pub fn answer(body: &[u8]) -> Answer {
             let response = Response {
                 uid: &request.uid,
                 converted_objects,
-                result: Status {
+                result: ReviewResult {
                     status: "Success",
                     message: None,
                     reason: None,
@@ -180,7 +180,7 @@ fn failure(review: &Review<'_>, uid: &str, message: &str, reason: Option<&'stati
     let response = Response {
         uid,
         converted_objects: Vec::new(),
-        result: Status {
+        result: ReviewResult {
             status: "Failure",
             message: Some(message),
             reason,
@@ -189,7 +189,10 @@ fn failure(review: &Review<'_>, uid: &str, message: &str, reason: Option<&'stati
     write(review, response, 512)
 }
 
-#[expect(clippy::expect_used, reason = "every key is text, and writing into memory does not fail")]
+#[expect(
+    clippy::expect_used,
+    reason = "every key is text, and writing into memory does not fail"
+)]
 fn write(review: &Review<'_>, response: Response<'_>, capacity: usize) -> Vec<u8> {
     let answer = ReviewAnswer {
         api_version: &review.api_version,

@@ -47,7 +47,10 @@ fn objects_come_back_converted_and_in_their_order() {
     assert_eq!(body["kind"], "ConversionReview");
     assert!(body.get("request").is_none());
     let response = &body["response"];
-    assert_eq!((&response["uid"], &response["result"]), (&json!("705ab4f5"), &json!({"status": "Success"})));
+    assert_eq!(
+        (&response["uid"], &response["result"]),
+        (&json!("705ab4f5"), &json!({"status": "Success"}))
+    );
     let names: Vec<_> = response["convertedObjects"]
         .as_array()
         .unwrap()
@@ -55,7 +58,13 @@ fn objects_come_back_converted_and_in_their_order() {
         .map(|object| (object["metadata"]["name"].clone(), object["apiVersion"].clone()))
         .collect();
     assert_eq!(names, [(json!("a"), json!(V1ALPHA1)), (json!("b"), json!(V1ALPHA1))]);
-    assert_eq!(outcome, Outcome::Converted { objects: 2, to: V1ALPHA1 });
+    assert_eq!(
+        outcome,
+        Outcome::Converted {
+            objects: 2,
+            to: V1ALPHA1
+        }
+    );
 }
 
 #[test]
@@ -63,7 +72,10 @@ fn no_objects_are_converted_to_none() {
     let (status, body, _) = ask(&review(V1, &json!([])));
     assert_eq!(
         (status, &body["response"]),
-        (200, &json!({"uid": "705ab4f5", "convertedObjects": [], "result": {"status": "Success"}}))
+        (
+            200,
+            &json!({"uid": "705ab4f5", "convertedObjects": [], "result": {"status": "Success"}})
+        )
     );
 }
 
@@ -101,7 +113,10 @@ fn a_failed_conversion_answers_200_with_the_reason() {
     for (bad, message) in cases {
         let (status, body, outcome) = ask(&review(V1, &json!([good, good, bad])));
         assert_eq!(status, 200, "{message}");
-        assert_eq!(body, failure("705ab4f5", &json!({"status": "Failure", "message": message})));
+        assert_eq!(
+            body,
+            failure("705ab4f5", &json!({"status": "Failure", "message": message}))
+        );
         assert_eq!(outcome, Outcome::Failed(message.to_owned()));
     }
 }
@@ -109,7 +124,8 @@ fn a_failed_conversion_answers_200_with_the_reason() {
 #[test]
 fn an_unknown_desired_version_is_named() {
     let (status, body, _) = ask(&review("materialize.cloud/v2", &json!([])));
-    let result = json!({"status": "Failure", "message": "unexpected version: materialize.cloud/v2", "reason": "BadRequest"});
+    let result =
+        json!({"status": "Failure", "message": "unexpected version: materialize.cloud/v2", "reason": "BadRequest"});
     assert_eq!((status, body), (200, failure("705ab4f5", &result)));
 }
 
@@ -132,20 +148,32 @@ fn what_is_no_review_is_refused_as_text_without_its_content() {
     let cases: [(&[u8], u16); 9] = [
         (b"", 400),
         (b"secret", 400),
-        (b"{\"apiVersion\":\"a\",\"kind\":\"b\",\"request\":{\"uid\":\"secret", 400),
+        (
+            b"{\"apiVersion\":\"a\",\"kind\":\"b\",\"request\":{\"uid\":\"secret",
+            400,
+        ),
         (b"{\"apiVersion\":\"a\",\"kind\":\"b\"} secret", 400),
         (b"\"secret\"", 422),
         (b"{\"kind\":\"secret\"}", 422),
         (b"{\"apiVersion\":\"a\",\"kind\":7}", 422),
-        (b"{\"apiVersion\":\"a\",\"kind\":\"b\",\"request\":{\"desiredAPIVersion\":\"secret\",\"objects\":[]}}", 422),
-        (b"{\"apiVersion\":\"a\",\"kind\":\"b\",\"request\":{\"uid\":\"u\",\"desiredAPIVersion\":\"secret\"}}", 422),
+        (
+            b"{\"apiVersion\":\"a\",\"kind\":\"b\",\"request\":{\"desiredAPIVersion\":\"secret\",\"objects\":[]}}",
+            422,
+        ),
+        (
+            b"{\"apiVersion\":\"a\",\"kind\":\"b\",\"request\":{\"uid\":\"u\",\"desiredAPIVersion\":\"secret\"}}",
+            422,
+        ),
     ];
     for (body, status) in cases {
         let answer = answer(body);
         let (asked, text) = (String::from_utf8_lossy(body), String::from_utf8(answer.body).unwrap());
         assert_eq!(answer.status.as_u16(), status, "{asked}");
         assert!(!answer.json, "{asked}");
-        assert!(text.starts_with("expected ") && !text.contains("secret"), "{asked}: {text}");
+        assert!(
+            text.starts_with("expected ") && !text.contains("secret"),
+            "{asked}: {text}"
+        );
         assert!(matches!(answer.outcome, Outcome::Refused(_)), "{asked}");
     }
 }
@@ -162,5 +190,8 @@ fn deep_nesting_and_wide_numbers_pass_through() {
     let answer = answer(body.as_bytes());
     let text = String::from_utf8(answer.body).unwrap();
     assert_eq!(answer.status, 200);
-    assert!(text.contains(&deep) && text.contains("[1e400,9223372036854775808,-0]"), "{text}");
+    assert!(
+        text.contains(&deep) && text.contains("[1e400,9223372036854775808,-0]"),
+        "{text}"
+    );
 }

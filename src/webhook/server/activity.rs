@@ -27,15 +27,6 @@ pub(super) struct Activity(Mutex<State>);
 struct State {
     doing: Doing,
     since: Instant,
-    /// Whether a request was ever answered.
-    used: bool,
-}
-
-/// Order in which connections are closed when there are too many: those that never had a request first, then by age.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Rank {
-    used: bool,
-    since: Instant,
 }
 
 // === impl Activity ===
@@ -46,21 +37,17 @@ impl Activity {
         Self(Mutex::new(State {
             doing: Doing::Handshake,
             since: Instant::now(),
-            used: false,
         }))
     }
 
     /// The handshake has ended, or a request has been answered.
     pub(super) fn idle(&self) {
-        self.change(|state| {
-            state.used |= state.doing == Doing::Request;
-            Some(Doing::Idle)
-        });
+        self.change(|_| Some(Doing::Idle));
     }
 
     /// Bytes have arrived.
     pub(super) fn received(&self) {
-        self.change(|state| (state.doing == Doing::Idle).then_some(Doing::Head));
+        self.change(|doing| (doing == Doing::Idle).then_some(Doing::Head));
     }
 
     /// The head of a request is complete.
@@ -68,15 +55,15 @@ impl Activity {
         self.change(|_| Some(Doing::Request));
     }
 
-    /// Its place among those that may be closed; none while a request is in flight.
-    pub(super) fn rank(&self) -> Option<Rank> {
-        let State { doing, since, used } = self.state();
-        (doing != Doing::Request).then_some(Rank { used, since })
+    /// Since when it has no request in flight; none while it has one.
+    pub(super) fn spare_since(&self) -> Option<Instant> {
+        let State { doing, since } = self.state();
+        (doing != Doing::Request).then_some(since)
     }
 
     /// Until when it may go on as it does. `closing`: since when the connection is to be closed, if it is.
     pub(super) fn due(&self, limits: &Limits, closing: Option<Instant>) -> Instant {
-        let State { doing, since, .. } = self.state();
+        let State { doing, since } = self.state();
         match (doing, closing) {
             // Everything in an answer has its own limit; this one only has to be later.
             (Doing::Request, _) => since + limits.read + 2 * limits.queue + limits.flush,
@@ -91,9 +78,9 @@ impl Activity {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, next: impl FnOnce(&mut State) -> Option<Doing>) {
+    fn change(&self, next: impl FnOnce(Doing) -> Option<Doing>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(doing) = next(&mut state) {
+        if let Some(doing) = next(state.doing) {
             state.doing = doing;
             state.since = Instant::now();
         }
@@ -131,20 +118,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn unused_connections_are_closed_first_then_the_oldest_and_never_a_busy_one() {
-        let make = || async {
-            tokio::time::advance(Duration::from_secs(1)).await;
-            Activity::new()
-        };
-        let (used, busy, young, unused) = (make().await, make().await, make().await, make().await);
-        for activity in [&used, &busy, &young] {
-            activity.idle();
-            activity.request();
-        }
-        used.idle();
+    async fn it_can_be_spared_unless_a_request_is_in_flight() {
+        let activity = Activity::new();
+        let start = Instant::now();
+        assert_eq!(activity.spare_since(), Some(start));
         tokio::time::advance(Duration::from_secs(1)).await;
-        young.idle();
-        assert!(busy.rank().is_none());
-        assert!(unused.rank() < used.rank() && used.rank() < young.rank());
+        activity.idle();
+        let idle = Instant::now();
+        assert_eq!(activity.spare_since(), Some(idle));
+        activity.request();
+        assert_eq!(activity.spare_since(), None);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        activity.idle();
+        assert_eq!(activity.spare_since(), Some(Instant::now()));
     }
 }

@@ -92,16 +92,25 @@ mod tests {
     }
 
     fn chunks(chunks: &[&'static str]) -> impl Stream<Item = Result<Bytes, ()>> + use<> {
-        let chunks: Vec<_> = chunks.iter().map(|chunk| Ok(Bytes::from_static(chunk.as_bytes()))).collect();
+        let chunks: Vec<_> = chunks
+            .iter()
+            .map(|chunk| Ok(Bytes::from_static(chunk.as_bytes())))
+            .collect();
         stream::iter(chunks)
     }
 
     #[tokio::test]
     async fn the_limit_itself_is_allowed() {
         for length in [None, Some(10)] {
-            assert_eq!(read_all(chunks(&["01234", "56789"]), length).await.as_deref(), Ok(&b"0123456789"[..]));
+            assert_eq!(
+                read_all(chunks(&["01234", "56789"]), length).await.as_deref(),
+                Ok(&b"0123456789"[..])
+            );
         }
-        assert_eq!(read_all(chunks(&["0123456789", "x"]), None).await, Err(BodyError::TooLong(10)));
+        assert_eq!(
+            read_all(chunks(&["0123456789", "x"]), None).await,
+            Err(BodyError::TooLong(10))
+        );
         assert_eq!(read_all(chunks(&[]), Some(11)).await, Err(BodyError::TooLong(10)));
         assert_eq!(read_all(chunks(&[]), None).await.as_deref(), Ok(&b""[..]));
     }

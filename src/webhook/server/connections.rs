@@ -61,11 +61,14 @@ impl Connections {
         self.state().open.len()
     }
 
-    /// Begins to close the one that can be spared best; says no if all have a request in flight.
+    /// Begins to close the one that has been without a request in flight for the longest time; says no if all have a request in flight.
     pub(super) fn close_one(&self) -> bool {
         let mut state = self.state();
-        let ranked = state.open.iter().filter_map(|(id, entry)| Some((entry.activity.rank()?, *id)));
-        let Some((_, id)) = ranked.min() else {
+        let spare = state
+            .open
+            .iter()
+            .filter_map(|(id, entry)| Some((entry.activity.spare_since()?, *id)));
+        let Some((_, id)) = spare.min() else {
             return false;
         };
         if let Some(entry) = state.open.remove(&id) {

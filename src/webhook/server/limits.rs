@@ -40,7 +40,7 @@ impl Limits {
         head: Duration::from_secs(5),
         read: Duration::from_secs(10),
         queue: Duration::from_secs(30),
-        idle: Duration::from_secs(120),
+        idle: Duration::from_mins(2),
         flush: Duration::from_secs(5),
         connections: 512,
         conversions: 64,

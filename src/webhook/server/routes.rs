@@ -50,14 +50,16 @@ pub(super) fn routes(
     let healthz = warp::path!("healthz")
         .and(warp::get())
         .map(|| reply(StatusCode::OK, TEXT, b"ok\n".to_vec()));
-    let readyz = warp::path!("readyz").and(warp::get()).map(move || match readiness.get() {
-        Readiness::Ready => reply(StatusCode::OK, TEXT, b"ok\n".to_vec()),
-        Readiness::NotReady(reason) => reply(
-            StatusCode::SERVICE_UNAVAILABLE,
-            TEXT,
-            format!("{reason}\n").into_bytes(),
-        ),
-    });
+    let readyz = warp::path!("readyz")
+        .and(warp::get())
+        .map(move || match readiness.get() {
+            Readiness::Ready => reply(StatusCode::OK, TEXT, b"ok\n".to_vec()),
+            Readiness::NotReady(reason) => reply(
+                StatusCode::SERVICE_UNAVAILABLE,
+                TEXT,
+                format!("{reason}\n").into_bytes(),
+            ),
+        });
     convert.or(healthz).unify().or(readyz).unify()
 }
 
@@ -158,7 +160,14 @@ mod tests {
         ] {
             assert!(is_json(Some(json)), "{json}");
         }
-        for other in [None, Some(""), Some("text/plain"), Some("application/yaml"), Some("text/json"), Some("json")] {
+        for other in [
+            None,
+            Some(""),
+            Some("text/plain"),
+            Some("application/yaml"),
+            Some("text/json"),
+            Some("json"),
+        ] {
             assert!(!is_json(other), "{other:?}");
         }
     }

@@ -30,9 +30,9 @@ type Connection = TlsStream<TcpStream>;
 
 /// Long enough never to matter in a test that does not mean them.
 const PATIENT: Limits = Limits {
-    handshake: Duration::from_secs(60),
-    head: Duration::from_secs(60),
-    read: Duration::from_secs(60),
+    handshake: Duration::from_mins(1),
+    head: Duration::from_mins(1),
+    read: Duration::from_mins(1),
     ..Limits::PRODUCTION
 };
 
@@ -69,10 +69,7 @@ impl Fixture {
         self.try_connect(&[&TLS13, &TLS12]).await.unwrap()
     }
 
-    async fn try_connect(
-        &self,
-        versions: &[&'static rustls::SupportedProtocolVersion],
-    ) -> std::io::Result<Connection> {
+    async fn try_connect(&self, versions: &[&'static rustls::SupportedProtocolVersion]) -> std::io::Result<Connection> {
         let mut roots = RootCertStore::empty();
         roots.add(self.authority.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -107,13 +104,23 @@ struct Received {
 }
 
 async fn send(connection: &mut Connection, method: &str, path: &str, headers: &str, body: &[u8]) {
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{headers}\r\n",
+        body.len()
+    );
     connection.write_all(head.as_bytes()).await.unwrap();
     connection.write_all(body).await.unwrap();
 }
 
 async fn post(connection: &mut Connection, body: &[u8]) -> Option<Received> {
-    send(connection, "POST", "/convert?timeout=30s", "Content-Type: application/json\r\n", body).await;
+    send(
+        connection,
+        "POST",
+        "/convert?timeout=30s",
+        "Content-Type: application/json\r\n",
+        body,
+    )
+    .await;
     receive(connection).await
 }
 
@@ -197,7 +204,10 @@ async fn a_large_batch_is_converted() {
 async fn probes_tell_health_and_readiness() {
     let fixture = Fixture::start(PATIENT).await;
     assert_eq!(fixture.get("/healthz").await, (200, "ok\n".to_owned()));
-    assert_eq!(fixture.get("/readyz").await, (503, "the CRD lacks the authority\n".to_owned()));
+    assert_eq!(
+        fixture.get("/readyz").await,
+        (503, "the CRD lacks the authority\n".to_owned())
+    );
     fixture.readiness.ready();
     assert_eq!(fixture.get("/readyz").await, (200, "ok\n".to_owned()));
 }
@@ -225,7 +235,8 @@ async fn what_is_no_review_gets_its_status() {
         assert_eq!(answer.status, status, "{method} {path} {headers}: {}", answer.body);
     }
     let mut chunked = fixture.connect().await;
-    let head = "POST /convert HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head =
+        "POST /convert HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
     chunked.write_all(head.as_bytes()).await.unwrap();
     let chunk = format!("{:x}\r\n{}\r\n", 3001, " ".repeat(3001));
     chunked.write_all(chunk.as_bytes()).await.unwrap();
@@ -246,7 +257,11 @@ async fn without_a_certificate_no_handshake_succeeds_and_with_one_the_next_does(
 
 #[tokio::test]
 async fn connections_that_stall_are_closed() {
-    let handshake = Fixture::start(Limits { handshake: SHORT, ..PATIENT }).await;
+    let handshake = Fixture::start(Limits {
+        handshake: SHORT,
+        ..PATIENT
+    })
+    .await;
     closed(TcpStream::connect(handshake.address).await.unwrap()).await;
 
     let idle = Fixture::start(Limits { idle: SHORT, ..PATIENT }).await;
@@ -281,28 +296,38 @@ async fn garbage_ends_its_own_connection_only() {
 }
 
 #[tokio::test]
-async fn too_many_connections_cost_the_oldest_unused_one_and_never_the_new_one() {
-    let limits = Limits { connections: 3, ..PATIENT };
+async fn too_many_connections_cost_the_oldest_idle_one_and_never_the_new_one() {
+    let limits = Limits {
+        connections: 3,
+        ..PATIENT
+    };
     let fixture = Fixture::start(limits).await;
-    let mut used = fixture.connect().await;
-    assert_converted(&post(&mut used, &review(1)).await.unwrap(), 1);
     let half_shaken = TcpStream::connect(fixture.address).await.unwrap();
-    let unused = fixture.connect().await;
-    let mut new = fixture.connect().await;
-    assert_converted(&post(&mut new, &review(1)).await.unwrap(), 1);
+    let mut first = fixture.connect().await;
+    let mut second = fixture.connect().await;
+    for connection in [&mut first, &mut second, &mut fixture.connect().await] {
+        assert_converted(&post(connection, &review(1)).await.unwrap(), 1);
+    }
     closed(half_shaken).await;
-    let mut newer = fixture.connect().await;
-    assert_converted(&post(&mut newer, &review(1)).await.unwrap(), 1);
-    closed(unused).await;
-    assert_converted(&post(&mut used, &review(1)).await.unwrap(), 1);
-    // Now all have been used, and `new` waits longest.
-    let _newest = fixture.connect().await;
-    closed(new).await;
+    // The third is gone by itself, and the first now idle for a shorter time than the second.
+    assert_converted(&post(&mut first, &review(1)).await.unwrap(), 1);
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut new = fixture.connect().await;
+        assert_converted(&post(&mut new, &review(1)).await.unwrap(), 1);
+        held.push(new);
+    }
+    closed(second).await;
+    assert_converted(&post(&mut first, &review(1)).await.unwrap(), 1);
 }
 
 #[tokio::test]
 async fn many_idle_and_half_shaken_connections_are_in_nobodys_way() {
-    let fixture = Fixture::start(Limits { connections: 50, ..PATIENT }).await;
+    let fixture = Fixture::start(Limits {
+        connections: 50,
+        ..PATIENT
+    })
+    .await;
     let mut held = Vec::new();
     for _ in 0..60 {
         held.push(TcpStream::connect(fixture.address).await.unwrap());

@@ -129,6 +129,15 @@ impl Step<'_> {
         if resigned.done {
             return None;
         }
+        if resigned.release && resigned.held.is_none() && !resigned.doubt {
+            let writes = |request: &InFlight| request.operation.spec().is_some();
+            // Nothing is held, so no read could change what is to be done: its answer is not awaited.
+            if !self.state.in_flight.as_ref().is_some_and(writes) {
+                self.state.in_flight = None;
+                self.finish(Action::Released);
+                return None;
+            }
+        }
         if let Some(in_flight) = &self.state.in_flight {
             return Some(in_flight.deadline);
         }
@@ -142,16 +151,12 @@ impl Step<'_> {
         }
         resigned.next_at = None;
         let operation = match &resigned.held {
-            _ if resigned.doubt => Operation::Read,
-            None => {
-                self.finish(Action::Released);
-                return None;
-            }
-            Some(Lease { uid, version, spec }) => Operation::Replace {
+            Some(Lease { uid, version, spec }) if !resigned.doubt => Operation::Replace {
                 uid: uid.clone(),
                 version: *version,
                 spec: spec.released(),
             },
+            _ => Operation::Read,
         };
         if resigned.tries == MOST_TRIES {
             self.finish(Action::NotReleased(NotReleased::Failed));

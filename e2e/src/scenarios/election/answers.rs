@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::ledger::Ledger;
 use super::kit::wrong_answers;
+use super::ledger::Ledger;
 use super::stage::{Player, leader_and_standby};
 use super::{Body, TAKE_OVER, judge};
 use crate::clock::pause;
 use crate::proxy::{Network, lease, watches};
 
 /// How long each kind of answer lasts: shorter than the renew deadline, long enough for a busy loop to show.
-const LASTS: Duration = Duration::from_secs(5);
+const LASTS: Duration = Duration::from_secs(4);
 
 /// Each wrong answer is given to a standby while the leader renews in peace, and then to the leader.
 pub(super) const SCENARIO: Body = |context| {
@@ -35,9 +35,7 @@ pub(super) const SCENARIO: Body = |context| {
         );
     }
     for (name, fault) in wrong_answers() {
-        leader
-            .network
-            .inject(|target| lease(target) && !watches(target), fault);
+        leader.network.inject(|target| lease(target) && !watches(target), fault);
         in_peace(&mut leader, name)?;
         let before = ledger.writes()?.len();
         context.wait_for(&format!("{name}: somebody leads afterwards"), TAKE_OVER, || {

@@ -25,7 +25,12 @@ pub(super) const SCENARIO: Body = |context| {
                     let name = format!("{}-{index}", context.namespace);
                     let limit = Duration::from_secs(200);
                     Context::run(&name, limit, cluster, operator, |context| {
-                        found_at_the_start_and_later(context, &content)
+                        let result = found_at_the_start_and_later(context, &content);
+                        if content.decorated {
+                            // Else the namespace could not be removed. It has failed if the finalizer is gone already.
+                            let _ = remove_finalizer(context);
+                        }
+                        result
                     })
                     .with_context(|| content.name)
                 })
@@ -46,42 +51,45 @@ pub(super) const SCENARIO: Body = |context| {
     bail!("{} of the contents:\n  {}", failures.len(), failures.join("\n  "))
 };
 
-fn found_at_the_start_and_later(context: &Context, content: &Content) -> Result<()> {
+fn found_at_the_start_and_later(context: &Context, given: &Content) -> Result<()> {
     let ledger = Ledger::of(context);
-    let owner = owner(context, content)?;
-    context.cluster.kubectl.apply(&manifest(context, content, &owner).to_string())?;
-    if content.deleted {
+    let owner = owner(context, given)?;
+    context
+        .cluster
+        .kubectl
+        .apply(&manifest(context, given, &owner).to_string())?;
+    if given.deleted {
         delete(context)?;
     }
     let first = Player::start(context, "replica-0")?;
     let acquired = ledger.wait_for_acquisition("the first replica leads", Duration::from_mins(1), 0)?;
-    check(content, &acquired, content.at_start, first_look(&ledger)?, &owner)?;
-    if content.deleted {
+    check(given, &acquired, given.at_start, first_look(&ledger)?, &owner)?;
+    if given.deleted {
         recreated_after_the_finalizer_goes(context, &ledger, &acquired)?;
     }
 
     let mut second = Player::start(context, "replica-1")?;
     second.wait_until_it_watches(context)?;
     let before = ledger.acquisitions()?.len();
-    write_over(context, content, &owner)?;
+    write_over(context, given, &owner)?;
     let written = ledger.writes()?;
     let written = written
         .iter()
         .rfind(|event| ledger.replica(event).is_none())
         .context("the outsider's write is not in the audit log")?;
-    if content.in_steady_state == Patience::TermGoesOn {
+    if given.in_steady_state == Patience::TermGoesOn {
         ledger.wait_for_renewal("replica-0", SOON)?;
         let last = ledger.acquisitions()?;
         ensure!(last.len() == before, "the term ended: {}", last[before].line());
         recreated_after_the_finalizer_goes(context, &ledger, written)?;
     } else {
         let acquired = ledger.wait_for_acquisition("a replica leads again", TAKE_OVER, before)?;
-        check(content, &acquired, content.in_steady_state, written.received()?, &owner)?;
+        check(given, &acquired, given.in_steady_state, written.received()?, &owner)?;
     }
     for mut player in [first, second] {
         player.replica.must_run()?;
     }
-    if content.in_steady_state == Patience::None {
+    if given.in_steady_state == Patience::None {
         // What looks like a release ends a term at once.
         return Ok(());
     }
@@ -89,7 +97,7 @@ fn found_at_the_start_and_later(context: &Context, content: &Content) -> Result<
 }
 
 /// Whether an acquisition came when it may, and what it left.
-fn check(content: &Content, acquired: &Event, patience: Patience, since: i128, owner: &Value) -> Result<()> {
+fn check(given: &Content, acquired: &Event, patience: Patience, since: i128, owner: &Value) -> Result<()> {
     let waited = acquired.received()? - since;
     match patience {
         Patience::LeaseDuration => ensure!(
@@ -103,14 +111,14 @@ fn check(content: &Content, acquired: &Event, patience: Patience, since: i128, o
             acquired.line()
         ),
     }
-    if let Some(transitions) = content.transitions {
+    if let Some(transitions) = given.transitions {
         ensure!(
             transitions_of(acquired) == Some(transitions),
             "leaseTransitions is not {transitions}: {}",
             acquired.line()
         );
     }
-    if content.decorated {
+    if given.decorated {
         let metadata = &acquired.response()["metadata"];
         let kept = metadata["labels"]["test/label"] == "kept"
             && metadata["annotations"]["test/annotation"] == "kept"
@@ -130,17 +138,7 @@ fn first_look(ledger: &Ledger<'_>) -> Result<i128> {
 
 /// Once the finalizer is removed the object vanishes, and the leader makes a new one.
 fn recreated_after_the_finalizer_goes(context: &Context, ledger: &Ledger<'_>, old: &Event) -> Result<()> {
-    let patch = json!({ "metadata": { "finalizers": null } }).to_string();
-    context.kubectl(&[
-        "patch",
-        "lease",
-        "orchestratord",
-        "--namespace",
-        &context.namespace,
-        "--type=merge",
-        "-p",
-        &patch,
-    ])?;
+    remove_finalizer(context)?;
     let uid = |event: &Event| event.response()["metadata"]["uid"].clone();
     context.wait_for("the Lease is made anew", TAKE_OVER, || {
         let acquired = ledger.acquisitions()?;
@@ -151,9 +149,22 @@ fn recreated_after_the_finalizer_goes(context: &Context, ledger: &Ledger<'_>, ol
     })
 }
 
+fn remove_finalizer(context: &Context) -> Result<()> {
+    patch(context, &json!({ "metadata": { "finalizers": null } }))
+}
+
+/// Changes the Lease as a person would.
+fn patch(context: &Context, patch: &Value) -> Result<()> {
+    let arguments = ["patch", "lease", "orchestratord", "--namespace", &context.namespace];
+    let patch = patch.to_string();
+    context
+        .kubectl(&[&arguments[..], &["--type=merge", "-p", &patch]].concat())
+        .map(drop)
+}
+
 /// The owner in a decorated Lease must exist, else the garbage collector removes it.
-fn owner(context: &Context, content: &Content) -> Result<Value> {
-    if !content.decorated {
+fn owner(context: &Context, given: &Content) -> Result<Value> {
+    if !given.decorated {
         return Ok(Value::Null);
     }
     context.kubectl(&["create", "configmap", "owner", "--namespace", &context.namespace])?;
@@ -161,12 +172,12 @@ fn owner(context: &Context, content: &Content) -> Result<Value> {
     Ok(json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"] }]))
 }
 
-fn manifest(context: &Context, content: &Content, owner: &Value) -> Value {
+fn manifest(context: &Context, given: &Content, owner: &Value) -> Value {
     let mut metadata = json!({ "name": "orchestratord", "namespace": context.namespace });
-    if content.decorated {
+    if given.decorated {
         decorate(&mut metadata, owner);
     }
-    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": content.spec })
+    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": given.spec })
 }
 
 fn decorate(metadata: &mut Value, owner: &Value) {
@@ -177,33 +188,24 @@ fn decorate(metadata: &mut Value, owner: &Value) {
 }
 
 /// Gives a Lease that a replica holds this content, in one write.
-fn write_over(context: &Context, content: &Content, owner: &Value) -> Result<()> {
+fn write_over(context: &Context, given: &Content, owner: &Value) -> Result<()> {
     let mut spec = json!({
         "holderIdentity": null, "leaseDurationSeconds": null, "acquireTime": null, "renewTime": null,
         "leaseTransitions": null,
     });
-    for (key, value) in content.spec.as_object().into_iter().flatten() {
+    for (key, value) in given.spec.as_object().into_iter().flatten() {
         spec[key] = value.clone();
     }
     let mut patch = json!({});
-    if content.decorated {
+    if given.decorated {
         patch["metadata"] = json!({});
         decorate(&mut patch["metadata"], owner);
     }
-    if !content.deleted {
+    if !given.deleted {
         patch["spec"] = spec;
     }
-    context.kubectl(&[
-        "patch",
-        "lease",
-        "orchestratord",
-        "--namespace",
-        &context.namespace,
-        "--type=merge",
-        "-p",
-        &patch.to_string(),
-    ])?;
-    if content.deleted {
+    self::patch(context, &patch)?;
+    if given.deleted {
         delete(context)?;
     }
     Ok(())

@@ -20,7 +20,11 @@ pub(super) const SCENARIO: Body = |context| {
     })?;
     let by = |event: &Event, name: &str| ledger.replica(event) == Some(name);
     context.wait_for("the second takes the Lease of its namesake", SOON, || {
-        Ok(ledger.acquisitions()?.iter().any(|event| by(event, "replica-1")).then_some(()))
+        Ok(ledger
+            .acquisitions()?
+            .iter()
+            .any(|event| by(event, "replica-1"))
+            .then_some(()))
     })?;
     context.wait_for("the first stops", Duration::from_secs(5), || {
         Ok((!first.leads(context)?).then_some(()))

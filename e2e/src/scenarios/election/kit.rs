@@ -70,7 +70,10 @@ pub(super) fn contents(identity: &str) -> Vec<Content> {
     vec![
         free("no specification", json!({})),
         free("an empty holder", released(5)),
-        silent("a blank as holder", json!({ "holderIdentity": " ", "leaseTransitions": 5 })),
+        silent(
+            "a blank as holder",
+            json!({ "holderIdentity": " ", "leaseTransitions": 5 }),
+        ),
         silent("a holder of long ago", ghost(long_ago)),
         silent("a holder of the future", ghost("2099-01-01T00:00:00.000000Z")),
         silent("only a holder", json!({ "holderIdentity": "ghost" })),
@@ -80,8 +83,14 @@ pub(super) fn contents(identity: &str) -> Vec<Content> {
             transitions: Some(MAXIMUM),
             ..free("as many transitions as there can be", released(MAXIMUM))
         },
-        silent("a short duration", with(ghost(long_ago), "leaseDurationSeconds", json!(1))),
-        silent("a long duration", with(ghost(long_ago), "leaseDurationSeconds", json!(3600))),
+        silent(
+            "a short duration",
+            with(ghost(long_ago), "leaseDurationSeconds", json!(1)),
+        ),
+        silent(
+            "a long duration",
+            with(ghost(long_ago), "leaseDurationSeconds", json!(3600)),
+        ),
         silent(
             "a strategy of a coordinated election",
             with(
@@ -90,7 +99,10 @@ pub(super) fn contents(identity: &str) -> Vec<Content> {
                 json!("ghost"),
             ),
         ),
-        silent("a long name", with(ghost(long_ago), "holderIdentity", json!("g".repeat(3000)))),
+        silent(
+            "a long name",
+            with(ghost(long_ago), "holderIdentity", json!("g".repeat(3000))),
+        ),
         Content {
             decorated: true,
             ..free("decorated metadata", released(5))
@@ -114,7 +126,11 @@ pub(super) fn contents(identity: &str) -> Vec<Content> {
         ),
         silent(
             "the beginning of the replica's name",
-            with(ghost(long_ago), "holderIdentity", json!(&identity[..identity.len() - 1])),
+            with(
+                ghost(long_ago),
+                "holderIdentity",
+                json!(&identity[..identity.len() - 1]),
+            ),
         ),
     ]
 }

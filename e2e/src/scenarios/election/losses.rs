@@ -45,13 +45,7 @@ pub(super) const ROUNDS: Body = |context| {
 };
 
 /// The leader's requests about the Lease suffer the fault until it has stopped and the other has followed.
-fn lose(
-    context: &Context,
-    ledger: &Ledger<'_>,
-    leader: &Player,
-    standby: &Player,
-    fault: &Fault,
-) -> Result<()> {
+fn lose(context: &Context, ledger: &Ledger<'_>, leader: &Player, standby: &Player, fault: &Fault) -> Result<()> {
     let before = ledger.acquisitions()?.len();
     ledger.wait_for_renewal(leader.name(), RENEW_DEADLINE)?;
     leader.network.inject(lease, fault.clone());

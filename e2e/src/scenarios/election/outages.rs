@@ -20,7 +20,10 @@ pub(super) const SCENARIO: Body = |context| {
     ledger.wait_for_renewal("replica-0", SOON)?;
     cut(&[&leader, &standby], Duration::from_secs(6), Network::Closed);
     ledger.wait_for_renewal("replica-0", SOON)?;
-    ensure!(ledger.acquisitions()?.len() == 1, "6 s without an API server cost the Lease");
+    ensure!(
+        ledger.acquisitions()?.len() == 1,
+        "6 s without an API server cost the Lease"
+    );
 
     for network in [Network::Closed, Network::Silent] {
         for player in [&leader, &standby] {
@@ -89,7 +92,10 @@ fn start(context: &Context, outage: Duration) -> Result<()> {
     player.replica.must_run()?;
     lives(context, &player)?;
     let (status, _) = context.cluster.get(player.replica.metrics, "/readyz")?;
-    ensure!(status == 503, "/readyz says {status} before the API server was ever reached");
+    ensure!(
+        status == 503,
+        "/readyz says {status} before the API server was ever reached"
+    );
     player.network.heal();
     ledger.wait_for_acquisition("it leads after the outage", RECOVERY, 0)?;
     context.wait_for("it is ready after the outage", SOON, || {

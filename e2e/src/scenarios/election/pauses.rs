@@ -73,10 +73,8 @@ fn wake_up(context: &Context, ledger: &Ledger<'_>, leader: &Player, standby: &Pl
     let woken = leader.network.now();
     leader.replica.signal(Signal::SIGCONT)?;
     pause(OBSERVED);
-    // Not about the Lease either, and so on no connection that is new.
-    let wrong = leader.network.journal().entries(|entry| {
-        entry.target.is_mutating() && (entry.first_byte > woken || entry.accepted > woken)
-    });
+    // The Lease itself it may ask for again, by an update that is refused if another has it; `judge` looks at those that are not.
+    let wrong = leader.mutations(woken);
     ensure!(
         wrong.is_empty(),
         "the former leader wrote after it had woken up at {woken:?}: {wrong:#?}"

@@ -56,20 +56,26 @@ fn wait_without_permission(player: &mut Player, time: Duration) -> Result<()> {
 /// Takes the right away; gives what brings it back.
 fn revoke(context: &Context) -> Result<Value> {
     let namespace = &context.namespace;
-    let bindings = context.json(&["get", "rolebindings", "--namespace", namespace])?;
-    let binding = bindings["items"]
-        .as_array()
-        .into_iter()
-        .flatten()
+    let list = |kind: &str| -> Result<Vec<Value>> {
+        let list = context.json(&["get", kind, "--namespace", namespace])?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    };
+    let (roles, bindings) = (list("roles")?, list("rolebindings")?);
+    let grants = |role: &Value| role["rules"].to_string().contains("\"leases\"");
+    let grants: Vec<&Value> = roles.iter().filter(|role| grants(role)).collect();
+    let binding = bindings
+        .iter()
         .find(|binding| {
-            let name = binding["metadata"]["name"].as_str().unwrap_or_default();
-            name.ends_with("-leases")
+            let role = &binding["roleRef"]["name"];
+            grants.iter().any(|granting| granting["metadata"]["name"] == *role)
         })
-        .context("the chart has no RoleBinding for Leases")?;
+        .context("the chart binds no Role for Leases")?;
     let name = binding["metadata"]["name"].as_str().unwrap_or_default();
     context.kubectl(&["delete", "rolebinding", name, "--namespace", namespace])?;
     let mut binding = binding.clone();
-    let metadata = binding["metadata"].as_object_mut().context("a RoleBinding without metadata")?;
+    let metadata = binding["metadata"]
+        .as_object_mut()
+        .context("a RoleBinding without metadata")?;
     for field in ["resourceVersion", "uid", "creationTimestamp", "managedFields"] {
         metadata.remove(field);
     }

@@ -68,7 +68,10 @@ pub(super) const TERMINATIONS: Body = |context| {
     let (mut leader, mut standby) = leader_and_standby(context, &ledger)?;
     end(&mut standby.replica, "a standby")?;
     ensure!(
-        ledger.writes()?.iter().all(|event| ledger.replica(event) != Some("replica-1")),
+        ledger
+            .writes()?
+            .iter()
+            .all(|event| ledger.replica(event) != Some("replica-1")),
         "a standby that ended wrote the Lease"
     );
     leader.network.set(Network::Silent);

@@ -84,8 +84,7 @@ impl Player {
 
     /// What it sent after `since` that can change something and is not about the Lease.
     pub(super) fn mutations(&self, since: Duration) -> Vec<Entry> {
-        let wanted =
-            |entry: &Entry| entry.target.is_mutating() && !lease(&entry.target) && entry.first_byte > since;
+        let wanted = |entry: &Entry| entry.target.is_mutating() && !lease(&entry.target) && entry.first_byte > since;
         self.network.journal().entries(wanted)
     }
 
@@ -96,7 +95,9 @@ impl Player {
         let after_name = stat.rfind(')').map_or("", |end| &stat[end + 1..]);
         // Fields 14 and 15 of proc(5), in hundredths of a second; the state is field 3.
         let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
-        let ticks = ticks.sum::<Result<u64, _>>().with_context(|| format!("understanding {path}"))?;
+        let ticks = ticks
+            .sum::<Result<u64, _>>()
+            .with_context(|| format!("understanding {path}"))?;
         Ok(Duration::from_millis(ticks * 10))
     }
 }

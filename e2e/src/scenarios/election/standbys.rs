@@ -25,7 +25,10 @@ pub(super) const SCENARIO: Body = |context| {
     let since = standby.network.now();
     pause(Duration::from_secs(10));
     let requests = standby.lease_requests(since);
-    ensure!(requests <= 15, "{requests} requests about the Lease in 10 s of refused watches");
+    ensure!(
+        requests <= 15,
+        "{requests} requests about the Lease in 10 s of refused watches"
+    );
     follow(&ledger, leader, &standby)?;
     standby.network.heal();
 
@@ -73,14 +76,20 @@ pub(super) const FAILING: Body = |context| {
     let (since, processor_time) = (standby.network.now(), standby.processor_time()?);
     pause(Duration::from_mins(1));
     let requests = standby.lease_requests(since);
-    ensure!(requests <= 60, "{requests} requests about the Lease in a minute of failures");
+    ensure!(
+        requests <= 60,
+        "{requests} requests about the Lease in a minute of failures"
+    );
     let lists = standby.network.journal().count(|entry| {
         let target = &entry.target;
         lease(target) && target.uri.contains("leases?") && !watches(target) && entry.first_byte >= since
     });
     ensure!(lists <= 15, "{lists} lists of the Lease in a minute of failures");
     let used = standby.processor_time()?.saturating_sub(processor_time);
-    ensure!(used < Duration::from_secs(2), "{used:?} of processor time in a minute of failures");
+    ensure!(
+        used < Duration::from_secs(2),
+        "{used:?} of processor time in a minute of failures"
+    );
     standby.replica.must_run()?;
     standby.network.heal();
     ledger.wait_for_renewal("replica-0", SOON)?;

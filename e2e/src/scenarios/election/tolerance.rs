@@ -22,7 +22,9 @@ pub(super) const SCENARIO: Body = |context| {
         let before = leader.network.now();
         fault();
         leader.network.heal();
-        ledger.wait_for_renewal("replica-0", SOON).with_context(|| format!("after {what}"))?;
+        ledger
+            .wait_for_renewal("replica-0", SOON)
+            .with_context(|| format!("after {what}"))?;
         let acquisitions = ledger.acquisitions()?;
         ensure!(
             acquisitions.len() == 1,

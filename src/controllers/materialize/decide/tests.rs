@@ -58,7 +58,7 @@ fn settled() -> Observed {
         image: OLD_IMAGE.to_owned(),
         strategy: Strategy::WaitUntilReady,
         force_promote: false,
-        timeout: Duration::from_secs(24 * 3600),
+        timeout: Duration::from_hours(24),
         refusal: None,
         gate: Gate::Open,
         hash_if_active: "hash-1".to_owned(),
@@ -264,7 +264,7 @@ fn the_generation_number_never_overflows() {
 
 fn overdue() -> Observed {
     let mut seen = applying();
-    seen.timeout = Duration::from_secs(60);
+    seen.timeout = Duration::from_mins(1);
     seen
 }
 

@@ -74,6 +74,8 @@ pub(super) async fn run(
     materialize: &Materialize,
     trace: &TraceMetadata,
 ) -> Result<Option<Action>, Error> {
+    #[cfg(feature = "failpoints")]
+    crate::failpoints::pass(materialize);
     let api = Api::namespaced(client.clone(), &materialize.namespace().unwrap_or_default());
     let mut pass = Pass {
         shared,

@@ -44,18 +44,38 @@ fn each_fault_is_named_with_its_part() {
         expected: NAME.to_owned(),
     };
     let cases = [
-        (with(&|m| m.authorities.clear()), Part::Authorities, CertificateError::Missing.into()),
-        (with(&|m| m.authorities = b"garbage".to_vec()), Part::Authorities, CertificateError::Missing.into()),
-        (with(&|m| m.authorities = m.key.clone()), Part::Authorities, CertificateError::Missing.into()),
+        (
+            with(&|m| m.authorities.clear()),
+            Part::Authorities,
+            CertificateError::Missing.into(),
+        ),
+        (
+            with(&|m| m.authorities = b"garbage".to_vec()),
+            Part::Authorities,
+            CertificateError::Missing.into(),
+        ),
+        (
+            with(&|m| m.authorities = m.key.clone()),
+            Part::Authorities,
+            CertificateError::Missing.into(),
+        ),
         (
             with(&|m| m.authorities = b"-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n".to_vec()),
             Part::Authorities,
             CertificateError::X509 { index: 1 }.into(),
         ),
-        (with(&|m| m.certificate.clear()), Part::Certificate, CertificateError::Missing.into()),
+        (
+            with(&|m| m.certificate.clear()),
+            Part::Certificate,
+            CertificateError::Missing.into(),
+        ),
         (with(&|m| m.key = b"garbage".to_vec()), Part::Key, Cause::Key),
         (with(&|m| m.key = m.certificate.clone()), Part::Key, Cause::Key),
-        (with(&|m| m.key = other.material(hours(90)).key), Part::Key, Cause::KeyMismatch),
+        (
+            with(&|m| m.key = other.material(hours(90)).key),
+            Part::Key,
+            Cause::KeyMismatch,
+        ),
         (leaf(-9, 0), Part::Certificate, Cause::Expired(hours(0))),
         (leaf(1, 9), Part::Certificate, Cause::NotYet(hours(1))),
         (
@@ -110,7 +130,10 @@ fn the_set_counts_and_not_its_bytes() {
     let other = Authorities::from_pem(format!("x\n{}\n{}{}", b.pem, a.pem, b.pem).as_bytes()).unwrap();
     assert_eq!(one, other);
     assert_eq!(Authorities::from_pem(&one.to_pem()).unwrap(), one);
-    let lossy = format!("{}-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n{}", a.pem, b.pem);
+    let lossy = format!(
+        "{}-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n{}",
+        a.pem, b.pem
+    );
     assert_eq!(Authorities::from_pem_lossy(lossy.as_bytes()), one);
     assert!(Authorities::from_pem(lossy.as_bytes()).is_err());
 }

@@ -21,7 +21,7 @@ fn election() -> Election {
         polling: false,
         included: None,
         adversary: |_| true,
-        edits_anywhere: false,
+        anywhere: false,
         live: true,
         ticks_to_lead: std::sync::Mutex::default(),
     }
@@ -107,7 +107,7 @@ fn never_two_permits_with_an_outsider_who_acts_between_request_and_answer() {
     holds(
         "anywhere",
         Election {
-            edits_anywhere: true,
+            anywhere: true,
             rates: vec![[SLOW, FAST, FAST], [FAST, SLOW, SLOW]],
             ..election()
         },
@@ -260,7 +260,7 @@ fn mutant_no_uid() {
         SAFETY,
         Election {
             sends_uid: false,
-            edits_anywhere: true,
+            anywhere: true,
             live: false,
             adversary,
             ..election()
@@ -289,7 +289,7 @@ fn mutant_a_displaced_holder_forgotten() {
         "displaced holder",
         SAFETY,
         Election {
-            edits_anywhere: true,
+            anywhere: true,
             ..election
         },
     );
@@ -304,7 +304,16 @@ fn mutant_an_old_write_taken_for_its_own() {
         )
     };
     let election = without(|rules| rules.own_writes_age = false);
-    breaks("old write", SAFETY, Election { adversary, ..election });
+    breaks(
+        "old write",
+        SAFETY,
+        Election {
+            adversary,
+            anywhere: true,
+            tick: 2,
+            ..election
+        },
+    );
 }
 
 #[test]

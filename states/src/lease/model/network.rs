@@ -204,7 +204,7 @@ impl Election {
                     [Fault::LoseReply, Fault::HoldRequest].into_iter().for_each(&mut push);
                 }
                 push(Fault::Crash);
-                if !replica.suspended {
+                if self.anywhere && !replica.suspended {
                     push(Fault::Suspend);
                 }
             }

@@ -37,8 +37,8 @@ pub(super) struct Election {
     pub(super) included: Option<Unpreventable>,
     /// The faults that the adversary knows.
     pub(super) adversary: fn(&Action) -> bool,
-    /// Whether an outsider may act between a request and its answer, too.
-    pub(super) edits_anywhere: bool,
+    /// Whether an outsider may act, and a replica be suspended, between a request and its answer, too.
+    pub(super) anywhere: bool,
     /// Whether liveness is checked.
     pub(super) live: bool,
     /// Ticks until liveness, by the fingerprint of a healed world.
@@ -198,7 +198,7 @@ impl Model for Election {
         if world.faults_left > 0 {
             let before = actions.len();
             self.replica_faults(world, urgent, actions);
-            if !urgent || self.edits_anywhere {
+            if !urgent || self.anywhere {
                 self.edits(world, actions);
             }
             let mut nth = 0;

@@ -62,6 +62,33 @@ fn a_release_during_the_first_read_is_clean() {
 }
 
 #[test]
+fn a_candidate_that_holds_nothing_does_not_wait_for_its_read() {
+    let mut replica = Replica::new();
+    let read = replica.observe(Observation::Started).request();
+    replica.observe(Observation::Resign);
+    assert_eq!(replica.observe(Observation::Release), [Action::Released]);
+    let late = replica.answer(&read, Answer::Lease(lease(7, held("me", WALL, 5))));
+    assert!(
+        late.is_empty(),
+        "the answer that nobody waits for changes nothing: {late:?}"
+    );
+    assert!(replica.elapse_to(40_000).is_empty());
+}
+
+#[test]
+fn a_read_after_a_write_of_unknown_outcome_is_awaited() {
+    let (mut replica, actions) = Replica::found(Answer::Lease(lease(1, released(5))));
+    let write = actions.request();
+    let doubtful = replica.answer(&write, UNKNOWN);
+    let read = replica.next_request(doubtful);
+    assert_eq!(read.operation, Operation::Read);
+    replica.observe(Observation::Resign);
+    assert!(!replica.observe(Observation::Release).contains(&Action::Released));
+    let release = replica.answer(&read, Answer::Lease(stored(&write, 2))).request();
+    assert_eq!(written(&release), released(6));
+}
+
+#[test]
 fn a_renewal_under_way_is_awaited_and_what_it_stored_is_released() {
     let (mut replica, _) = Replica::leading();
     let write = replica.elapse_to(2_000).request();
