@@ -8,6 +8,7 @@ mod clock;
 mod cluster;
 mod command;
 mod demo;
+mod environment;
 mod errors;
 mod images;
 mod installation;

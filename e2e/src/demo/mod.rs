@@ -1,9 +1,6 @@
 //! `cargo demo`: an environment from nothing to its second generation, with the loss of the leader in between, on a real cluster.
 //!
-//! It succeeds only if everything that it shows has really happened. `sample` is what a user would apply; `follow` shows a rollout while it goes on.
-
-mod follow;
-mod sample;
+//! It succeeds only if everything that it shows has really happened. `environment` has what a user would apply, and shows a rollout while it goes on.
 
 use std::time::Duration;
 
@@ -12,10 +9,11 @@ use anyhow::Result;
 use crate::cache::Cache;
 use crate::clock::Stopwatch;
 use crate::cluster::{Level, up};
+use crate::environment::follow::{self, Rollout};
+use crate::environment::sample;
 use crate::images;
 use crate::installation::{self, NAMESPACE, install};
 use crate::progress::{Progress, line, seconds};
-use follow::Rollout;
 
 /// How long one rollout may take.
 const ROLLOUT: Duration = Duration::from_mins(3);
@@ -42,7 +40,7 @@ pub(crate) fn demo(cache: &Cache) -> Result<()> {
     follow::until_done(
         &cluster,
         &Rollout {
-            request: sample::FIRST_REQUEST,
+            request: sample::FIRST_REQUEST.to_owned(),
             generation: 1,
         },
         ROLLOUT,
@@ -67,7 +65,7 @@ pub(crate) fn demo(cache: &Cache) -> Result<()> {
     follow::until_done(
         &cluster,
         &Rollout {
-            request: sample::SECOND_REQUEST,
+            request: sample::SECOND_REQUEST.to_owned(),
             generation: 2,
         },
         ROLLOUT,

@@ -6,6 +6,7 @@
 mod artefacts;
 pub(crate) mod context;
 pub(crate) mod election;
+mod failover;
 mod first_upgrade;
 mod install;
 mod leadership;
@@ -58,6 +59,7 @@ fn all() -> Vec<Scenario> {
         first_upgrade::SCENARIOS,
         election::SCENARIOS,
         install::SCENARIOS,
+        failover::SCENARIOS,
     ]
     .concat()
 }

@@ -1,16 +1,17 @@
 //! A leader that is stopped for longer than its Lease lasts, and wakes up in the middle of its work.
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::ledger::{Ledger, holder_of};
 use super::stage::{Player, SOON, leader_and_standby};
 use super::{Body, Context, TAKE_OVER, judge};
-use crate::clock::{Stopwatch, pause};
+use crate::clock::{Deadline, Stopwatch, pause, poll};
 use crate::proxy::{lease, watches};
 
 /// How long it is stopped.
@@ -19,8 +20,11 @@ const STOPPED: Duration = Duration::from_secs(25);
 /// How long a leader that has woken up is observed.
 const OBSERVED: Duration = Duration::from_secs(6);
 
-/// Resources that are made before and during a pause.
-const WORK: u32 = 6;
+/// How many resources are made around the beginning of a pause.
+const WORK: u32 = 40;
+
+/// After so many writes about them the leader is stopped.
+const BEGUN: usize = 12;
 
 /// Once.
 pub(super) const ONCE: Body = |context| wake_ups(context, 1);
@@ -39,8 +43,16 @@ fn wake_ups(context: &Context, times: u32) -> Result<()> {
         standby.replica.must_run()
     });
     // The leader removes what belongs to the resources while it still runs.
-    let _ = context.kubectl(&["delete", "mz", "--all", "-n", &context.namespace, "--timeout=60s"]);
+    let removed = context.kubectl(&[
+        "delete",
+        "materializes.materialize.cloud",
+        "--all",
+        "--namespace",
+        &context.namespace,
+        "--timeout=60s",
+    ]);
     result?;
+    removed?;
     judge::election(&ledger)
 }
 
@@ -48,17 +60,22 @@ fn wake_ups(context: &Context, times: u32) -> Result<()> {
 fn wake_up(context: &Context, ledger: &Ledger<'_>, leader: &Player, standby: &Player, round: u32) -> Result<()> {
     let before = ledger.acquisitions()?.len();
     let begun = leader.network.now();
-    work(context, &format!("early-{round}"))?;
-    context.wait_for("the leader is at work", SOON, || {
-        Ok((!leader.mutations(begun).is_empty()).then_some(()))
+    let stopped = thread::scope(|scope| -> Result<Stopwatch> {
+        // It is stopped in the midst of this; the rest is what it finds when it wakes up.
+        let working = scope.spawn(|| work(context, &format!("round-{round}")));
+        let at_work = poll(Deadline::after(SOON), Duration::from_millis(1), || {
+            anyhow::Ok((leader.mutations(begun).len() > BEGUN).then_some(()))
+        })?;
+        at_work.context("the leader does nothing")?;
+        leader.replica.signal(Signal::SIGSTOP)?;
+        let stopped = Stopwatch::start();
+        working.join().map_err(|_| anyhow!("a panic"))??;
+        Ok(stopped)
     })?;
-    leader.replica.signal(Signal::SIGSTOP)?;
-    let stopped = Stopwatch::start();
     context.wait_for("the leader has stopped", SOON, || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", leader.replica.pid()))?;
         Ok(stat.contains(") T ").then_some(()))
     })?;
-    work(context, &format!("late-{round}"))?;
     let standby_begun = standby.network.now();
     let acquired = ledger.wait_for_acquisition("the standby follows", TAKE_OVER, before)?;
     ensure!(

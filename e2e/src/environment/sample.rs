@@ -12,25 +12,25 @@ use crate::cluster::Cluster;
 use crate::images;
 
 /// The environment's namespace.
-pub(super) const NAMESPACE: &str = "materialize-environment";
+pub(crate) const NAMESPACE: &str = "materialize-environment";
 
 /// The environment's id, which is the resource's name, too.
-pub(super) const ENVIRONMENT: &str = "12345678-1234-1234-1234-123456789012";
+pub(crate) const ENVIRONMENT: &str = "12345678-1234-1234-1234-123456789012";
 
 /// The tag of the first image.
-pub(super) const FIRST: &str = "v26.42.0";
+pub(crate) const FIRST: &str = "v26.42.0";
 
 /// The tag of the second.
-pub(super) const SECOND: &str = "v26.43.0";
+pub(crate) const SECOND: &str = "v26.43.0";
 
 /// The request of the first rollout.
-pub(super) const FIRST_REQUEST: &str = "11111111-1111-4111-8111-111111111111";
+pub(crate) const FIRST_REQUEST: &str = "11111111-1111-4111-8111-111111111111";
 
 /// The request of the second.
-pub(super) const SECOND_REQUEST: &str = "22222222-2222-4222-8222-222222222222";
+pub(crate) const SECOND_REQUEST: &str = "22222222-2222-4222-8222-222222222222";
 
 /// Applies everything; the operator does the rest.
-pub(super) fn apply(cluster: &Cluster) -> Result<()> {
+pub(crate) fn apply(cluster: &Cluster) -> Result<()> {
     let objects = json!({
         "apiVersion": "v1",
         "kind": "List",
@@ -66,15 +66,27 @@ pub(super) fn apply(cluster: &Cluster) -> Result<()> {
 }
 
 /// Asks for the second image.
-pub(super) fn upgrade(cluster: &Cluster) -> Result<()> {
-    let patch =
-        json!({ "spec": { "environmentdImageRef": image(SECOND), "requestRollout": SECOND_REQUEST } }).to_string();
-    let resource = "materializes.v1alpha1.materialize.cloud";
+pub(crate) fn upgrade(cluster: &Cluster) -> Result<()> {
+    patch(
+        cluster,
+        &json!({ "environmentdImageRef": image(SECOND), "requestRollout": SECOND_REQUEST }),
+    )
+}
+
+/// Asks for another generation of the same image. Returns the request.
+pub(crate) fn roll_again(cluster: &Cluster, number: u64) -> Result<String> {
+    let request = format!("33333333-3333-4333-8333-{number:012}");
+    patch(cluster, &json!({ "requestRollout": request, "forceRollout": request }))?;
+    Ok(request)
+}
+
+fn patch(cluster: &Cluster, spec: &serde_json::Value) -> Result<()> {
+    let patch = json!({ "spec": spec }).to_string();
     cluster
         .kubectl
         .run(&[
             "patch",
-            resource,
+            "materializes.v1alpha1.materialize.cloud",
             ENVIRONMENT,
             "--namespace",
             NAMESPACE,
@@ -86,7 +98,7 @@ pub(super) fn upgrade(cluster: &Cluster) -> Result<()> {
 }
 
 /// Removes what an earlier run has left.
-pub(super) fn remove(cluster: &Cluster) -> Result<()> {
+pub(crate) fn remove(cluster: &Cluster) -> Result<()> {
     let limit = "--timeout=55s";
     cluster
         .kubectl
@@ -96,7 +108,7 @@ pub(super) fn remove(cluster: &Cluster) -> Result<()> {
 }
 
 /// Waits until no pod of the first generation is left.
-pub(super) fn first_generation_is_gone(cluster: &Cluster) -> Result<()> {
+pub(crate) fn first_generation_is_gone(cluster: &Cluster) -> Result<()> {
     poll(
         Deadline::after(Duration::from_mins(1)),
         Duration::from_millis(300),

@@ -16,11 +16,11 @@ use crate::progress::{line, seconds};
 const INTERVAL: Duration = Duration::from_millis(300);
 
 /// What is waited for.
-pub(super) struct Rollout {
+pub(crate) struct Rollout {
     /// The request that must be completed.
-    pub(super) request: &'static str,
+    pub(crate) request: String,
     /// The generation that must be active.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
 }
 
 /// What is shown.
@@ -34,7 +34,7 @@ struct View {
 }
 
 /// Shows a rollout until it is done.
-pub(super) fn until_done(cluster: &Cluster, rollout: &Rollout, limit: Duration) -> Result<()> {
+pub(crate) fn until_done(cluster: &Cluster, rollout: &Rollout, limit: Duration) -> Result<()> {
     let watch = Stopwatch::start();
     let mut last = None;
     let done = poll(Deadline::after(limit), INTERVAL, || {
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_rollout_is_done_only_when_its_own_request_is() {
         let rollout = Rollout {
-            request: "b",
+            request: "b".to_owned(),
             generation: 2,
         };
         let object = |request: &str, generation: u64, status: &str| {
