@@ -97,6 +97,13 @@ fn usage(error: &clap::Error) -> u8 {
 fn operate(args: Args, leadership_runtime: &Runtime, signals: Signals, workers: &Runtime) -> anyhow::Result<u8> {
     let kubernetes_context = args.process.kubernetes_context.clone();
     let config = Config::new(args, std::env::var("HOSTNAME").ok().as_deref())?;
+    if config.node_upgrades.is_some() {
+        // Silence would let GKE drain the nodes of environments that somebody relies on being moved in time.
+        anyhow::bail!(
+            "--enable-gcp-node-upgrade-rollout-trigger: this version has no watcher of node upgrades yet; leave the flag \
+             out (chart: operator.cloudProvider.providers.gcp.nodeUpgradeRolloutTrigger.enabled=false)"
+        );
+    }
     let traces = workers.block_on(async { logging::init(&config.telemetry) })?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),

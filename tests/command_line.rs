@@ -140,3 +140,22 @@ fn the_log_is_lines_of_json_where_that_is_asked_for() {
     let (_, text) = outcome(&["--startup-log-filter=off"], &[]);
     assert_eq!(text.lines().count(), 1, "nothing but the fatal line: {text}");
 }
+
+#[test]
+fn a_watcher_that_does_not_exist_yet_is_not_switched_on_in_silence() {
+    let line = fatal(
+        &[
+            "--cloud-provider=gcp",
+            "--install-v1-crd",
+            "--webhook-service-name=s",
+            "--webhook-service-namespace=n",
+            "--enable-gcp-node-upgrade-rollout-trigger",
+            "--gcp-node-upgrade-notification-subscription=projects/p/subscriptions/s",
+            "--gcp-cluster-name=c",
+            "--gcp-cluster-location=l",
+        ],
+        &[],
+    );
+    assert!(line.contains("--enable-gcp-node-upgrade-rollout-trigger"), "{line}");
+    assert!(line.contains("no watcher of node upgrades yet"), "{line}");
+}
