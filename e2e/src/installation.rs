@@ -19,11 +19,15 @@ const RELEASE: &str = "operator";
 
 /// Installs the chart with this build's image, or brings a release that is there to this build.
 pub(crate) fn install(cluster: &Cluster, cache: &Cache) -> Result<()> {
-    let operator = images::operator(cache)?;
-    cluster.load_images(&operator.archive)?;
-    let tag = &operator.tag;
+    let (repository_of_image, tag) = if let Some(image) = &cluster.image {
+        split(image)?
+    } else {
+        let operator = images::operator(cache)?;
+        cluster.load_images(&operator.archive)?;
+        (images::OPERATOR.to_owned(), operator.tag)
+    };
     let image = [
-        format!("operator.image.repository={}", images::OPERATOR),
+        format!("operator.image.repository={repository_of_image}"),
         format!("operator.image.tag={tag}"),
     ];
     let mut helm: Command = cluster.kubectl.helm();
@@ -41,9 +45,8 @@ pub(crate) fn install(cluster: &Cluster, cache: &Cache) -> Result<()> {
         helm.args(["--set", setting]);
     }
     let finished = cluster
-        .level
-        .netns()
-        .run(|| finish(&mut helm, None, Deadline::after(Duration::from_mins(3))))?;
+        .kubectl
+        .within(|| finish(&mut helm, None, Deadline::after(Duration::from_mins(3))))?;
     ensure!(
         finished.status.success(),
         "helm could not install the chart: {}\nthe operator's pods:\n{}",
@@ -54,6 +57,15 @@ pub(crate) fn install(cluster: &Cluster, cache: &Cache) -> Result<()> {
             .unwrap_or_default()
     );
     Ok(())
+}
+
+/// Repository and tag of an image reference. A colon before the last slash belongs to a port.
+fn split(image: &str) -> Result<(String, String)> {
+    image
+        .rsplit_once(':')
+        .filter(|(_, tag)| !tag.contains('/'))
+        .map(|(repository, tag)| (repository.to_owned(), tag.to_owned()))
+        .with_context(|| format!("--image: {image:?} has no tag; expected REPOSITORY:TAG"))
 }
 
 /// Waits for a leader other than `not` and says its pod's name.
@@ -72,4 +84,18 @@ pub(crate) fn leader(cluster: &Cluster, not: Option<&str>, limit: Duration) -> R
             limit.as_secs()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn the_tag_of_an_image_is_no_port() {
+        let both = |repository: &str, tag: &str| (repository.to_owned(), tag.to_owned());
+        assert_eq!(split("host:5000/a/b:v1").unwrap(), both("host:5000/a/b", "v1"));
+        assert_eq!(split("a/b:v1").unwrap(), both("a/b", "v1"));
+        assert!(split("host:5000/a/b").is_err());
+        assert!(split("a/b").is_err());
+    }
 }

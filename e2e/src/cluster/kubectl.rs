@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ const LIMIT: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Kubectl {
     level: Level,
+    /// The kubeconfig of a cluster that is none of ours, reached from where this program runs.
+    given: Option<PathBuf>,
     tools: Tools,
 }
 
@@ -30,7 +33,31 @@ impl Kubectl {
     pub(crate) fn new(level: Level, tools: &Tools) -> Self {
         Self {
             level,
+            given: None,
             tools: tools.clone(),
+        }
+    }
+
+    /// That of a cluster that exists already.
+    pub(crate) fn given(kubeconfig: PathBuf, tools: &Tools) -> Self {
+        Self {
+            level: Level::Cluster,
+            given: Some(kubeconfig),
+            tools: tools.clone(),
+        }
+    }
+
+    /// Whether the cluster is one that somebody else runs.
+    pub(crate) fn is_given(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// Runs `work` where the API server can be reached.
+    pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        if self.is_given() {
+            work()
+        } else {
+            self.level.netns().run(work)
         }
     }
 
@@ -52,6 +79,10 @@ impl Kubectl {
 
     fn prepare(&self, program: &str) -> Command {
         let mut command = self.tools.command(program);
+        if let Some(kubeconfig) = &self.given {
+            command.env("KUBECONFIG", kubeconfig);
+            return command;
+        }
         command
             .env("KUBECONFIG", self.level.kubeconfig())
             .env("KUBECACHEDIR", self.level.folder().join("kubectl-cache"));
@@ -65,10 +96,8 @@ impl Kubectl {
 
     /// Its standard output, with something to read and a deadline.
     pub(crate) fn run_until(&self, arguments: &[&str], input: Option<&str>, deadline: Deadline) -> Result<String> {
-        let Finished { status, stdout, stderr } = self
-            .level
-            .netns()
-            .run(|| finish(self.command().args(arguments), input, deadline))?;
+        let Finished { status, stdout, stderr } =
+            self.within(|| finish(self.command().args(arguments), input, deadline))?;
         if !status.success() {
             bail!("`kubectl {}` failed: {}", arguments.join(" "), stderr.trim());
         }

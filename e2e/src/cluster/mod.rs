@@ -21,7 +21,7 @@ pub(crate) mod status;
 pub(crate) mod up;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub(crate) struct Cluster {
     pub(crate) level: Level,
     /// kubectl for it.
     pub(crate) kubectl: Kubectl,
+    /// The operator's image on a cluster that is none of ours: it can pull it, and was not told by us.
+    pub(crate) image: Option<String>,
 }
 
 // === impl Cluster ===
@@ -54,7 +56,20 @@ impl Cluster {
         Self {
             level,
             kubectl: Kubectl::new(level, tools),
+            image: None,
         }
+    }
+
+    /// A cluster that exists already and that somebody else runs.
+    pub(crate) fn given(kubeconfig: PathBuf, image: Option<String>, cache: &Cache) -> Result<Self> {
+        if !kubeconfig.is_file() {
+            bail!("--kubeconfig: there is no file {}", kubeconfig.display());
+        }
+        Ok(Self {
+            level: Level::Cluster,
+            kubectl: Kubectl::given(kubeconfig, &up::tools(cache)?),
+            image,
+        })
     }
 
     /// The cluster of a level that somebody has started.
@@ -84,6 +99,11 @@ impl Cluster {
 
     /// Puts the images of an archive into the stores of all nodes that do not have them yet.
     pub(crate) fn load_images(&self, archive: &Path) -> Result<()> {
+        if self.kubectl.is_given() {
+            bail!(
+                "images can't be loaded into a cluster given by --kubeconfig: push them, and name the operator's with --image"
+            );
+        }
         for node in self.level.nodes() {
             // The folder of an archive in the cache is named after its content.
             let key = archive

@@ -42,6 +42,12 @@ pub(crate) struct Selection {
     /// Use this program instead of building the operator; only for the level `api`.
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["level", "dev"])]
     operator: Option<PathBuf>,
+    /// Run on a cluster that exists: the scenarios of area `install`, which use only the chart and the API.
+    #[arg(long, value_name = "FILE", requires = "image", conflicts_with_all = ["level", "dev", "operator"])]
+    kubeconfig: Option<PathBuf>,
+    /// The operator's image on that cluster, as it can pull it.
+    #[arg(long, value_name = "REPOSITORY:TAG", requires = "kubeconfig")]
+    image: Option<String>,
     /// How many run at the same time.
     #[arg(long, value_name = "N")]
     test_threads: Option<usize>,
@@ -58,6 +64,11 @@ impl Selection {
         }
     }
 
+    /// Also those that take long.
+    pub(crate) fn with_long(self) -> Self {
+        Self { long: true, ..self }
+    }
+
     fn takes(&self, scenario: &Scenario) -> bool {
         let level = if self.dev || self.operator.is_some() {
             Some(Level::Api)
@@ -65,6 +76,7 @@ impl Selection {
             self.level
         };
         level.is_none_or(|level| scenario.level == level)
+            && (self.kubeconfig.is_none() || scenario.name.starts_with("install::"))
             && (self.long || self.list || self.exact || !scenario.long)
             && self.filter.as_deref().is_none_or(|filter| {
                 if self.exact {
@@ -88,6 +100,11 @@ pub(crate) fn test(selection: &Selection, cache: &Cache) -> Result<ExitCode> {
     }
     if selected.is_empty() {
         anyhow::bail!("no scenario of that name: `cargo e2e test --list` shows all");
+    }
+    if let Some(kubeconfig) = &selection.kubeconfig {
+        let cluster = Cluster::given(std::path::absolute(kubeconfig)?, selection.image.clone(), cache)?;
+        let passed = run_together(&selected, 1, &cluster, &PathBuf::new());
+        return Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let operator = if let Some(operator) = &selection.operator {
         std::path::absolute(operator)?

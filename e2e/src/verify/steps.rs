@@ -105,13 +105,22 @@ pub(super) const STEPS: &[Step] = &[
         name: "api",
         about: "scenarios on an API server",
         long: false,
-        work: |cache| scenarios(cache, Level::Api),
+        work: |cache| scenarios(cache, &Selection::of(Level::Api)),
     },
     Step {
         name: "cluster",
         about: "scenarios on a cluster with nodes",
         long: false,
-        work: |cache| scenarios(cache, Level::Cluster),
+        work: |cache| scenarios(cache, &Selection::of(Level::Cluster)),
+    },
+    Step {
+        name: "long-scenarios",
+        about: "scenarios that take minutes, and all others once more",
+        long: true,
+        work: |cache| {
+            scenarios(cache, &Selection::of(Level::Api).with_long())?;
+            scenarios(cache, &Selection::of(Level::Cluster).with_long())
+        },
     },
     Step {
         name: "deny",
@@ -190,11 +199,11 @@ fn deny(cache: &Cache) -> Result<()> {
     }
 }
 
-fn scenarios(cache: &Cache, level: Level) -> Result<()> {
-    if test(&Selection::of(level), cache)? == ExitCode::SUCCESS {
+fn scenarios(cache: &Cache, selection: &Selection) -> Result<()> {
+    if test(selection, cache)? == ExitCode::SUCCESS {
         return Ok(());
     }
-    bail!("scenarios of level {level} failed")
+    bail!("scenarios failed")
 }
 
 /// Runs a program whose output is for the person at the terminal.

@@ -1,4 +1,4 @@
-//! Looks at the source, exchanges the served pair, and says what is missing: the I/O around [`super::serving`].
+//! Looks at the source, exchanges the served pair, and says what is missing: the I/O around `serving`.
 
 use std::sync::Arc;
 use std::time::Duration;

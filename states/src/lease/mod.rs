@@ -4,7 +4,7 @@
 //! (decisions L1 to L9b; explained in `docs/leadership.md`). Does not belong here: sending requests, reading clocks,
 //! drawing random numbers, Kubernetes types, log lines.
 //!
-//! The driver keeps a [`State`], calls [`step`] with each [`Observation`] and carries out the [`Action`]s in their
+//! The driver keeps a [`State`], calls [`step()`] with each [`Observation`] and carries out the [`Action`]s in their
 //! order:
 //!
 //! * It starts with [`Observation::Started`], and reports `Elapsed` when the moment of the last [`Action::WaitUntil`]

@@ -48,7 +48,7 @@ pub struct Spec {
     pub preferred_holder: Option<Arc<str>>,
 }
 
-/// What [`step`](super::step) must be told besides the observation: both clocks and one random number.
+/// What [`step`](super::step()) must be told besides the observation: both clocks and one random number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The monotonic clock, on which everything is judged.

@@ -1,7 +1,7 @@
 //! What to do next for one `Materialize`: a pure function from what was observed to a [`Decision`].
 //!
 //! No I/O, no clock, no Kubernetes types. The tables of docs/reference/rollouts.md live here, one function per table:
-//! [`promote`](mod`promote) for a rollout past its point of no return, [`rollout`] for one that is wanted, [`idle`]
+//! `promote` for a rollout past its point of no return, `rollout` for one that is wanted, `idle`
 //! for everything else. A pass asks again after each step that it took, with what it then knows, until the answer is
 //! one that ends the pass. However it ends, Balancer and Console are looked after once a generation is active
 //! (decision R16).
@@ -121,11 +121,11 @@ pub enum Step {
 ///
 /// | Promoting | changes | requested | table |
 /// | --- | --- | --- | --- |
-/// | yes | any | any | [`promote`](mod`promote) |
-/// | no | any | any, the active generation already gone for the candidate | [`rollout`] |
-/// | no | yes | yes | [`rollout`] |
-/// | no | yes | no | [`idle`]: await approval |
-/// | no | no | any | [`idle`]: up to date |
+/// | yes | any | any | `promote` |
+/// | no | any | any, the active generation already gone for the candidate | `rollout` |
+/// | no | yes | yes | `rollout` |
+/// | no | yes | no | `idle`: await approval |
+/// | no | no | any | `idle`: up to date |
 pub fn decide(seen: &Observed) -> Decision {
     if seen.reported.reason == Some(Reason::Promoting) {
         promote::decide(seen)
