@@ -1,8 +1,8 @@
 //! Why a pass failed.
 
+use crate::controllers::failure;
 use crate::controllers::materialize::build::BuildError;
 use crate::kubernetes;
-use crate::leadership;
 
 /// Why a pass over one `Materialize` failed. The text becomes the note of an event on the resource.
 #[derive(Debug, thiserror::Error)]
@@ -62,17 +62,12 @@ impl Error {
     /// Whether this only says that somebody else was faster, or that this replica does not lead any more: no event,
     /// no failure of the object (decision O1).
     pub fn is_nobodys_fault(&self) -> bool {
-        matches!(self, Error::Outdated)
-            || self.cause().is_some_and(|error| {
-                let conflict =
-                    matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict");
-                conflict || leadership::is_refused(error)
-            })
+        matches!(self, Error::Outdated) || self.cause().is_some_and(failure::is_nobodys_fault)
     }
 
     /// Whether the API server judged an object and refused it: trying again as it is won't help.
     pub fn is_rejection(&self) -> bool {
-        matches!(self.cause(), Some(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 413 | 422))
+        self.cause().is_some_and(failure::is_rejection)
     }
 
     /// This error and its causes in one line.

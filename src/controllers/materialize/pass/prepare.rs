@@ -3,7 +3,6 @@
 use k8s_controller::Outcome;
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
-use rand::Rng as _;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -12,6 +11,7 @@ use super::super::error::Error;
 use super::super::validate::{Claimant, Verdict, validate};
 use super::super::{dereference, status};
 use super::Pass;
+use crate::controllers::resource_id;
 use crate::kubernetes::FIELD_MANAGER;
 
 // === impl Pass ===
@@ -25,7 +25,7 @@ impl Pass<'_> {
             .status
             .as_ref()
             .map(|status| status.resource_id.clone());
-        let resource_id = known.filter(|id| !id.is_empty()).unwrap_or_else(random_resource_id);
+        let resource_id = known.filter(|id| !id.is_empty()).unwrap_or_else(resource_id::random);
         match status::initial(&self.materialize, resource_id.clone()) {
             Ok(initial) => {
                 self.shared.own.status(&self.uid(), &initial);
@@ -114,13 +114,4 @@ impl Pass<'_> {
             .map(|other| Claimant::of(other))
             .collect()
     }
-}
-
-/// Ten characters of `[a-z0-9]`.
-fn random_resource_id() -> String {
-    const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-    let mut random = rand::rng();
-    (0..10)
-        .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
-        .collect()
 }
