@@ -41,6 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<ExitCode> {
+    cluster::level::check_instance()?;
     match command {
         Command::Up { level } => {
             cluster::up::up(level, &Cache::locate()?)?;

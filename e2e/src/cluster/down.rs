@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::level::{BASE, Level};
+use super::level::{Level, base};
 use super::record::{Phase, Record};
 use crate::clock::{Deadline, poll};
 use crate::machine::process::Identity;
@@ -49,7 +49,7 @@ pub(crate) fn down(level: Level) -> Result<()> {
         }
     }
     // Only if the other level is not there.
-    let _ = fs::remove_dir(BASE);
+    let _ = fs::remove_dir(base());
     Ok(())
 }
 

@@ -1,8 +1,10 @@
 //! The two levels, and where each keeps its things. Both can be up at once: they share nothing.
 
+use std::env;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,40 @@ use crate::machine::PREFIX;
 use crate::machine::netns::NetNamespace;
 
 /// Everything the clusters keep on the machine, apart from the cache.
-pub(crate) const BASE: &str = "/var/lib/orchestratord-e2e";
+const BASE: &str = "/var/lib/orchestratord-e2e";
+
+/// The variable that names a second set of clusters, which shares nothing with the first: two people, or two pieces of work, on one machine.
+const INSTANCE: &str = "ORCHESTRATORD_E2E_INSTANCE";
+
+/// Checks the name of the set of clusters, before anything else is done with it.
+///
+/// # Errors
+/// When the variable holds something else than one to six lower-case letters or digits: names of network interfaces and namespaces are made from it.
+pub(crate) fn check_instance() -> Result<()> {
+    let name = env::var_os(INSTANCE).unwrap_or_default();
+    ensure!(
+        name.is_empty() || valid(&name.to_string_lossy()),
+        "{INSTANCE} is {name:?}: expected one to six lower-case letters or digits, or nothing"
+    );
+    Ok(())
+}
+
+fn valid(instance: &str) -> bool {
+    (1..=6).contains(&instance.len())
+        && instance
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+/// The name of this set of clusters; the usual one has none.
+pub(crate) fn instance() -> Option<String> {
+    env::var(INSTANCE).ok().filter(|name| valid(name))
+}
+
+/// The folder of this set of clusters.
+pub(crate) fn base() -> PathBuf {
+    instance().map_or_else(|| PathBuf::from(BASE), |name| PathBuf::from(format!("{BASE}-{name}")))
+}
 
 /// How much of a cluster there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
@@ -58,17 +93,20 @@ impl Level {
 
     /// What the names of its namespaces and control groups begin with.
     pub(crate) fn prefix(self) -> String {
-        format!("{PREFIX}{}", self.name())
+        match instance() {
+            None => format!("{PREFIX}{}", self.name()),
+            Some(instance) => format!("{PREFIX}{instance}.{}", self.name()),
+        }
     }
 
     /// The folder (a tmpfs) with everything it writes: etcd's data, logs, certificates, what the nodes hold.
     pub(crate) fn folder(self) -> PathBuf {
-        Path::new(BASE).join(self.name())
+        base().join(self.name())
     }
 
     /// The record of what was started, which must survive the tmpfs.
     pub(crate) fn record(self) -> PathBuf {
-        Path::new(BASE).join(format!("{}.json", self.name()))
+        base().join(format!("{}.json", self.name()))
     }
 
     /// Certificates, keys and kubeconfigs.
@@ -176,6 +214,12 @@ mod tests {
         assert_ne!(Level::Api.folder(), Level::Cluster.folder());
         assert!(!Level::Api.prefix().starts_with(&Level::Cluster.prefix()));
         assert!(!Level::Cluster.prefix().starts_with(&Level::Api.prefix()));
+    }
+
+    #[test]
+    fn the_name_of_a_set_of_clusters_fits_into_names_of_namespaces() {
+        assert!(valid("b") && valid("ci2") && valid("abcdef"));
+        assert!(!valid("") && !valid("abcdefg") && !valid("a-b") && !valid("A") && !valid("../x"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock, or says that somebody else has it.
     pub(crate) fn take(level: Level) -> Result<Self> {
-        let name = format!("orchestratord-e2e/{level}");
+        let name = format!("orchestratord-e2e/{}", level.prefix());
         let address = SocketAddr::from_abstract_name(&name).context("naming the lock")?;
         let socket = UnixListener::bind_addr(&address)
             .ok()

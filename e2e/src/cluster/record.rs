@@ -7,7 +7,7 @@ use std::io;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use super::level::{BASE, Level};
+use super::level::{Level, base};
 use crate::machine::process::Identity;
 
 /// How far a cluster has got.
@@ -70,7 +70,7 @@ impl Record {
         let path = level.record();
         let temporary = path.with_extension("json.new");
         let text = serde_json::to_string_pretty(self).context("encoding the record")?;
-        fs::create_dir_all(BASE).with_context(|| format!("making {BASE}"))?;
+        fs::create_dir_all(base()).with_context(|| format!("making {}", base().display()))?;
         fs::write(&temporary, text)
             .and_then(|()| fs::rename(&temporary, &path))
             .with_context(|| format!("writing {}", path.display()))

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use super::context::Context;
 use crate::cache::repository;
 use crate::cluster::audit::Event;
+use crate::cluster::level::instance;
 use crate::installation;
 
 /// Kinds that are shown in full, as far as the cluster has them.
@@ -30,9 +31,10 @@ const KINDS: [&str; 14] = [
     "leases",
 ];
 
-/// The folder of all scenarios.
+/// The folder of all scenarios; one for each set of clusters.
 pub(super) fn root() -> PathBuf {
-    repository().join("target/e2e")
+    let folder = instance().map_or_else(|| "e2e".to_owned(), |name| format!("e2e-{name}"));
+    repository().join("target").join(folder)
 }
 
 /// An empty folder for a scenario.

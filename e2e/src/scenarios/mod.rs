@@ -4,18 +4,23 @@
 //! plain JSON and kubectl, never on the operator's own types: a wrong type must not be able to agree with itself.
 
 mod artefacts;
+mod chart;
 pub(crate) mod context;
 pub(crate) mod election;
 mod failover;
 mod first_upgrade;
 mod install;
 mod leadership;
+mod materialize;
+mod node_upgrades;
 mod process;
 mod proxy;
 mod registration;
 pub(crate) mod replica;
 mod rights;
 pub(crate) mod run;
+mod webhook;
+mod workloads;
 
 use std::time::Duration;
 
@@ -60,6 +65,11 @@ fn all() -> Vec<Scenario> {
         election::SCENARIOS,
         install::SCENARIOS,
         failover::SCENARIOS,
+        webhook::SCENARIOS,
+        materialize::SCENARIOS,
+        node_upgrades::SCENARIOS,
+        workloads::SCENARIOS,
+        chart::SCENARIOS,
     ]
     .concat()
 }
