@@ -23,8 +23,9 @@ const INSTANCE: &str = "ORCHESTRATORD_E2E_INSTANCE";
 /// When the variable holds something else than one to six lower-case letters or digits: names of network interfaces and namespaces are made from it.
 pub(crate) fn check_instance() -> Result<()> {
     let name = env::var_os(INSTANCE).unwrap_or_default();
+    let name = name.to_string_lossy();
     ensure!(
-        name.is_empty() || valid(&name.to_string_lossy()),
+        name.is_empty() || valid(&name),
         "{INSTANCE} is {name:?}: expected one to six lower-case letters or digits, or nothing"
     );
     Ok(())
